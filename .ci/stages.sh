@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# The stages of .ci/run that need more than one command. Sourced by bash, after tools/setup.sh.
+set -euo pipefail
+
+scripts() {
+  shellcheck -x quickstart check .ci/run .ci/stages.sh tools/*.sh
+}
+
+sanitizers() {
+  configure asan
+  build asan
+  # A sanitizer's own report is the failure; leaks count too.
+  ctest --test-dir build/asan -j "$(nproc)" --output-on-failure
+}
+
+# What must give the same bits on ARM: arithmetic, formats, kernels.
+aarch64_folders="base formats kernels"
+
+aarch64_build() {
+  local folder targets=()
+  tools/aarch64_sysroot.sh
+  configure aarch64-static
+  for folder in $aarch64_folders; do
+    targets+=("tests/$folder/all")
+  done
+  build aarch64-static "${targets[@]}"
+}
+
+# aarch64_tests CPU: those tests on qemu's model of the processor.
+aarch64_tests() {
+  local folder
+  for folder in $aarch64_folders; do
+    QEMU_CPU=$1 ctest --test-dir "build/aarch64-static/tests/$folder" -j "$(nproc)" --output-on-failure
+  done
+}
+
+# fuzzers SECONDS: each fuzzer that long, on its seed inputs in fuzz/corpus where it has some; as many at once as
+# there are cores.
+fuzzers() {
+  local seconds=$1
+  configure fuzz
+  build fuzz
+  find build/fuzz/fuzz -maxdepth 1 -name '*_fuzzer' -type f | sort |
+    xargs -P "$(nproc)" -I{} bash -c '. .ci/stages.sh; fuzz_one "$@"' fuzz_one {} "$seconds"
+}
+
+fuzz_one() {
+  local name corpus seeds=()
+  name=$(basename "$1")
+  corpus=build/fuzz/corpus/$name
+  mkdir -p "$corpus"
+  if [ -d "fuzz/corpus/$name" ]; then seeds=("fuzz/corpus/$name"); fi
+  if "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="build/fuzz/$name-" \
+      "$corpus" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
+    echo "$name: $(grep -o 'Done .*' "build/fuzz/$name.log")"
+  else
+    tail -n 40 "build/fuzz/$name.log"
+    echo "$name: FAILED"
+    return 1
+  fi
+}
