@@ -39,7 +39,7 @@ aarch64_tests() {
 fuzzers() {
   local seconds=$1
   configure fuzz
-  build fuzz
+  build fuzz fuzz/all
   find build/fuzz/fuzz -maxdepth 1 -name '*_fuzzer' -type f | sort |
     xargs -P "$(nproc)" -I{} bash -c '. .ci/stages.sh; fuzz_one "$@"' fuzz_one {} "$seconds"
 }
