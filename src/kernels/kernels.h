@@ -97,8 +97,9 @@ struct Kernels {
   bool (*supported)(const platform::CpuFeatures&);
 
   // --- activations ---
-  // Quantises one row of `columns` floats (a multiple of BlockLength(kind)): scale = amax / 127 by true division,
-  // q = round-half-even(x · (1 / scale))… see docs/arithmetic.md; sums as in ActivationRows.
+  // Quantises one row of `columns` floats (a multiple of BlockLength(kind)): scale = amax / 127,
+  // q = round-half-even(x · (1 / scale)). A block with a NaN or an infinity gets scale NaN and q 0. Sums as in
+  // ActivationRows.
   void (*quantize_row)(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums);
 
   // --- products --- never null for a type that a weight matrix may have (all but the integer types and F64)
@@ -114,7 +115,7 @@ struct Kernels {
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* y);
   // y = ((x − mean) · (1 / sqrt(var + eps))) · weight + bias; weight and bias may be null.
   void (*layer_norm)(const float* x, const float* weight, const float* bias, int64_t n, float eps, float* y);
-  // Gates: y = act(gate) · up; up may be null (= no product). All through the canonical Exp of base/math.h.
+  // Gates: y = act(gate) · up; up may be null (= no product). All through the canonical functions of base/math.h.
   void (*silu)(const float* gate, const float* up, int64_t n, float* y);
   void (*gelu_tanh)(const float* gate, const float* up, int64_t n, float* y);
   void (*gelu_erf)(const float* gate, const float* up, int64_t n, float* y);

@@ -1,0 +1,47 @@
+#include "kernels/scalar.h"
+
+namespace sluice::kernels {
+namespace {
+
+using formats::DType;
+using MatmulTable = std::array<MatmulFn, formats::kDTypeLimit>;
+
+template <DType... kTypes>
+constexpr void AddFloat(MatmulTable& table) {
+  ((table[static_cast<size_t>(kTypes)] = scalar::MatmulFloat<kTypes>), ...);
+}
+template <DType... kTypes>
+constexpr void AddQuantised(MatmulTable& table) {
+  ((table[static_cast<size_t>(kTypes)] = scalar::MatmulQuantised<kTypes>), ...);
+}
+
+constexpr MatmulTable MakeMatmulTable() {
+  using enum DType;
+  MatmulTable table{};
+  AddFloat<kF32, kF16, kBF16>(table);
+  AddQuantised<kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIQ2_XXS, kIQ2_XS, kIQ2_S, kIQ3_XXS,
+               kIQ3_S, kIQ1_S, kIQ1_M, kIQ4_NL, kIQ4_XS, kTQ1_0, kTQ2_0, kMXFP4, kNVFP4, kQ1_0, kQ2_0>(table);
+  return table;
+}
+
+}  // namespace
+
+constinit const Kernels kScalarKernels = {
+    .name = "scalar",
+    .supported = [](const platform::CpuFeatures&) { return true; },
+    .quantize_row = scalar::QuantizeRow,
+    .matmul = MakeMatmulTable(),
+    .attention_tile = {scalar::AttentionTileF32, scalar::AttentionTileF16},
+    .f32_to_f16 = scalar::F32ToF16Row,
+    .rms_norm = scalar::RmsNorm,
+    .layer_norm = scalar::LayerNorm,
+    .silu = scalar::Silu,
+    .gelu_tanh = scalar::GeluTanh,
+    .gelu_erf = scalar::GeluErf,
+    .relu_squared = scalar::ReluSquared,
+    .softcap = scalar::Softcap,
+    .rope_interleaved = scalar::RopeInterleaved,
+    .rope_half = scalar::RopeHalf,
+};
+
+}  // namespace sluice::kernels
