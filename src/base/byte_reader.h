@@ -4,6 +4,7 @@
 // A view: the bytes must outlive it. One thread at a time.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,8 @@
 
 namespace sluice {
 
+static_assert(std::endian::native == std::endian::little, "formats are read by copying their bytes");
+
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -22,10 +25,10 @@ class ByteReader {
   size_t offset() const { return offset_; }
   size_t remaining() const { return bytes_.size() - offset_; }
 
-  // A little-endian number. Error: kCorrupt when fewer bytes are left, naming `what` and the offset.
+  // A little-endian number (not a bool, which has no meaning for 254 of its 256 bit patterns). Error:
+  // kCorrupt when fewer bytes are left, naming `what` and the offset.
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Result<T> Read(std::string_view what) {
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) Result<T> Read(std::string_view what) {
     if (remaining() < sizeof(T)) return Short(what, sizeof(T));
     T value;
     std::memcpy(&value, bytes_.data() + offset_, sizeof(T));
@@ -43,7 +46,8 @@ class ByteReader {
 
  private:
   Error Short(std::string_view what, uint64_t wanted) const {
-    return Fail(ErrorCode::kCorrupt, "{} at byte {}: needs {} bytes, {} are left", what, offset_, wanted, remaining());
+    return Fail(ErrorCode::kCorrupt, "{} at byte {}: needs {} bytes, {} are left", what, offset_, wanted,
+                remaining());
   }
 
   std::span<const std::byte> bytes_;

@@ -14,6 +14,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/check.h"
+
 namespace sluice {
 
 // What kind of wrong. The command line turns these into exit codes, a server into HTTP statuses.
@@ -50,19 +52,27 @@ class [[nodiscard]] Result {
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  // Only when has_value(): anything else is our own bug.
+  T& value() & { return *Checked(std::get_if<0>(&state_)); }
+  const T& value() const& { return *Checked(std::get_if<0>(&state_)); }
+  T&& value() && { return std::move(*Checked(std::get_if<0>(&state_))); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  // Only when !has_value().
+  const Error& error() const& { return *Checked(std::get_if<1>(&state_)); }
+  Error&& error() && { return std::move(*Checked(std::get_if<1>(&state_))); }
 
  private:
+  template <typename P>
+  static P* Checked(P* alternative) {
+    SLUICE_CHECK(alternative != nullptr);
+    return alternative;
+  }
+
   std::variant<T, Error> state_;
 };
 
@@ -75,9 +85,15 @@ class [[nodiscard]] Result<void> {
 
   bool has_value() const { return !error_; }
   explicit operator bool() const { return has_value(); }
-  void value() const {}
-  const Error& error() const& { return *error_; }
-  Error&& error() && { return *std::move(error_); }
+  void value() const { SLUICE_CHECK(has_value()); }
+  const Error& error() const& {
+    SLUICE_CHECK(!has_value());
+    return *error_;
+  }
+  Error&& error() && {
+    SLUICE_CHECK(!has_value());
+    return *std::move(error_);
+  }
 
  private:
   std::optional<Error> error_;
@@ -97,13 +113,13 @@ inline Error Annotate(Error error, const std::string& context) {
 // SLUICE_TRY_ASSIGN(decl, expr): … and otherwise initialises `decl` with the value.
 #define SLUICE_CONCAT_INNER(a, b) a##b
 #define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
-#define SLUICE_TRY(expr)                                                              \
-  do {                                                                                \
-    if (auto sluice_try_result = (expr); !sluice_try_result)                          \
-      return std::move(sluice_try_result).error();                                    \
+#define SLUICE_TRY(expr)                                                                                  \
+  do {                                                                                                    \
+    if (auto sluice_try_result = (expr); !sluice_try_result) return std::move(sluice_try_result).error(); \
   } while (false)
-#define SLUICE_TRY_ASSIGN(decl, expr) SLUICE_TRY_ASSIGN_INNER(SLUICE_CONCAT(sluice_result_, __LINE__), decl, expr)
-#define SLUICE_TRY_ASSIGN_INNER(temporary, decl, expr)        \
-  auto temporary = (expr);                                    \
-  if (!temporary) return std::move(temporary).error();        \
+#define SLUICE_TRY_ASSIGN(decl, expr) \
+  SLUICE_TRY_ASSIGN_INNER(SLUICE_CONCAT(sluice_result_, __LINE__), decl, expr)
+#define SLUICE_TRY_ASSIGN_INNER(temporary, decl, expr) \
+  auto temporary = (expr);                             \
+  if (!temporary) return std::move(temporary).error(); \
   decl = *std::move(temporary)

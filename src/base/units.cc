@@ -1,8 +1,8 @@
 #include "base/units.h"
 
-#include <charconv>
 #include <cctype>
-#include <cmath>
+#include <charconv>
+#include <iterator>
 
 namespace sluice {
 
@@ -12,7 +12,7 @@ Result<uint64_t> ParseSize(std::string_view text) {
   };
   double number = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (ec != std::errc() || !(number >= 0)) return bad();
+  if (ec != std::errc() || text[0] == '-' || !(number >= 0)) return bad();
   std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
   double unit = 1;
   if (!suffix.empty()) {
@@ -30,14 +30,14 @@ Result<uint64_t> ParseSize(std::string_view text) {
     if (!suffix.empty() && suffix != "B" && suffix != "b") return bad();
   }
   const double bytes = number * unit;
-  if (bytes > 9.2e18) return bad();
+  if (bytes > 0x1p63) return bad();
   return static_cast<uint64_t>(bytes);
 }
 
 namespace {
 
 std::string ThreeDigits(double value, const char* unit) {
-  const int decimals = value < 10 ? 2 : value < 100 ? 1 : 0;
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f}{}", value, decimals, unit);
 }
 

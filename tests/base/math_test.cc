@@ -74,7 +74,7 @@ long double TanhTruth(long double x) { return std::tanh(x); }
 long double ErfTruth(long double x) { return std::erf(x); }
 long double LogTruth(long double x) { return std::log(x); }
 
-TEST(MathTest, ExpIsWithinTwoUlp) { EXPECT_LE(WorstUlp(Exp, ExpTruth, 0x1p-30f, 87.336f, 601), 1.0); }
+TEST(MathTest, ExpIsWithinTwoUlp) { EXPECT_LE(WorstUlp(Exp, ExpTruth, 0x1p-30f, 87.336f, 1801), 1.0); }
 
 TEST(MathTest, ExpAtItsEnds) {
   EXPECT_EQ(Exp(0.0f), 1.0f);
@@ -112,7 +112,7 @@ TEST(MathTest, ExpAtItsEnds) {
 }
 
 TEST(MathTest, TanhIsWithinFourUlp) {
-  EXPECT_LE(WorstUlp(Tanh, TanhTruth, 0x1p-126f, 100.0f, 801), 2.0);
+  EXPECT_LE(WorstUlp(Tanh, TanhTruth, 0x1p-126f, 100.0f, 2401), 2.0);
   EXPECT_EQ(Tanh(kInf), 1.0f);
   EXPECT_EQ(Tanh(-kInf), -1.0f);
   EXPECT_EQ(Tanh(std::numeric_limits<float>::max()), 1.0f);
@@ -122,7 +122,7 @@ TEST(MathTest, TanhIsWithinFourUlp) {
 }
 
 TEST(MathTest, ErfIsWithinFourUlp) {
-  EXPECT_LE(WorstUlp(Erf, ErfTruth, 0x1p-120f, 10.0f, 801), 2.0);
+  EXPECT_LE(WorstUlp(Erf, ErfTruth, 0x1p-120f, 10.0f, 2401), 2.0);
   EXPECT_EQ(Erf(kInf), 1.0f);
   EXPECT_EQ(Erf(-kInf), -1.0f);
   EXPECT_TRUE(std::isnan(Erf(kNaN)));
@@ -130,7 +130,7 @@ TEST(MathTest, ErfIsWithinFourUlp) {
 }
 
 TEST(MathTest, SigmoidIsWithinFourUlp) {
-  EXPECT_LE(WorstUlp(Sigmoid, SigmoidTruth, 0x1p-30f, 87.0f, 601), 2.5);
+  EXPECT_LE(WorstUlp(Sigmoid, SigmoidTruth, 0x1p-30f, 87.0f, 1801), 2.5);
   EXPECT_EQ(Sigmoid(kInf), 1.0f);
   EXPECT_EQ(Sigmoid(-kInf), 0.0f);
   EXPECT_EQ(Sigmoid(0.0f), 0.5f);
@@ -138,7 +138,7 @@ TEST(MathTest, SigmoidIsWithinFourUlp) {
 }
 
 TEST(MathTest, SoftplusIsWithinFourUlp) {
-  EXPECT_LE(WorstUlp(Softplus, SoftplusTruth, 0x1p-30f, 87.33f, 601), 3.5);
+  EXPECT_LE(WorstUlp(Softplus, SoftplusTruth, 0x1p-30f, 87.33f, 1801), 3.5);
   EXPECT_EQ(Softplus(1000.0f), 1000.0f);
   EXPECT_EQ(Softplus(-1000.0f), 0.0f);
   EXPECT_EQ(Softplus(kInf), kInf);
@@ -147,7 +147,7 @@ TEST(MathTest, SoftplusIsWithinFourUlp) {
 }
 
 TEST(MathTest, LogIsWithinTwoUlp) {
-  EXPECT_LE(WorstUlp(Log, LogTruth, 0x1p-149f, std::numeric_limits<float>::max(), 1009, false), 1.0);
+  EXPECT_LE(WorstUlp(Log, LogTruth, 0x1p-149f, std::numeric_limits<float>::max(), 3001, false), 1.0);
   EXPECT_LE(WorstUlp(Log, LogTruth, 0.5f, 2.0f, 101, false), 1.0);
   EXPECT_EQ(Log(1.0f), 0.0f);
   EXPECT_EQ(Log(0.0f), -kInf);
