@@ -20,7 +20,7 @@ RENAME = {
     "DRC": "Democratic Republic of the Congo", "Congo (Brazzaville)": "Republic of the Congo",
     "Burma": "Myanmar", "The Gambia": "Gambia", "The Bahamas": "Bahamas", "US": "United States", "UK": "United Kingdom",
     "Cabo Verde": "Cape Verde", "Holy See (Vatican City)": "Vatican City", "Holy See": "Vatican City", "UAE": "United Arab Emirates",
-    "Federated States of Micronesia": "Micronesia",
+    "Federated States of Micronesia": "Micronesia", "The Dominican": "Dominican Republic",
 }
 # Names that take an article in a sentence.
 ARTICLE = {
@@ -39,7 +39,12 @@ FIX = {
     "Kuwait": {"currency": "Kuwaiti dinar", "currency_code": "KWD"}, "Iceland": {"region": "Europe"}, "Ukraine": {"region": "Europe"},
     "Spain": {"languages": ["Spanish"]}, "Norway": {"languages": ["Norwegian"]}, "Ghana": {"languages": ["English"]},
     "Mexico": {"languages": ["Spanish"]}, "Ethiopia": {"languages": ["Amharic"]}, "Cuba": {"neighbours": []},
-    "Tuvalu": {"currency": "Australian dollar"},
+    "Tuvalu": {"currency": "Australian dollar"}, "Myanmar": {"capital": "Naypyidaw"}, "Russia": {"region": None},
+    "Thailand": {"currency": "baht", "currency_code": "THB"}, "El Salvador": {"currency": "US dollar", "currency_code": "USD"},
+    "Timor-Leste": {"currency": "US dollar", "currency_code": "USD"}, "Mongolia": {"languages": ["Mongolian"], "currency": "tugrik"},
+    "China": {"languages": ["Chinese"], "currency": "yuan", "currency_code": "CNY"}, "Indonesia": {"languages": ["Indonesian"]},
+    "Malaysia": {"languages": ["Malay"]}, "Austria": {"languages": ["German"]}, "Slovenia": {"languages": ["Slovenian"]},
+    "Albania": {"currency": "lek"}, "Bosnia and Herzegovina": {"currency": "convertible mark"}, "Morocco": {"neighbours": ["Algeria", "Spain", "Western Sahara"]},
 }
 CURRENCY = {
     "Communaute Financiere Africaine franc": "West African CFA franc", "zlotych": "zloty", "maloti": "loti", "meticai": "metical",
