@@ -39,7 +39,8 @@ ThreadPool::ThreadPool(Options options) : spin_(options.spin) {
   helpers_.reserve(static_cast<size_t>(threads - 1));
   try {
     for (int worker = 1; worker < threads; ++worker) {
-      helpers_.emplace_back([this, worker, helper_cores = options.cores] { HelperMain(worker, helper_cores); });
+      helpers_.emplace_back(
+          [this, worker, helper_cores = options.cores] { HelperMain(worker, helper_cores); });
     }
   } catch (const std::system_error&) {
     // The thread limit is reached: work with those that have started.
@@ -80,8 +81,8 @@ void ThreadPool::Work(int worker) {
   }
 }
 
-// Sequentially consistent, here and where helpers fall asleep: either the helper, having counted itself as asleep, sees
-// the open gate, or we see that it sleeps. The same holds for Close against Leave.
+// Sequentially consistent, here and where helpers fall asleep: either the helper, having counted itself as
+// asleep, sees the open gate, or we see that it sleeps. The same holds for Close against Leave.
 void ThreadPool::Open() {
   gate_.store(((JobNumber(gate_.load(std::memory_order_relaxed)) + 1) << kJobShift) | kOpen);
   if (sleeping_helpers_.load() == 0) return;
@@ -91,7 +92,8 @@ void ThreadPool::Open() {
 }
 
 void ThreadPool::Close() {
-  // Run waits for every helper. ParallelFor shuts out those that have not come yet: there is nothing left to do.
+  // Run waits for every helper. ParallelFor shuts out those that have not come yet: there is nothing left to
+  // do.
   if (!job_.every_worker) gate_.fetch_and(~kOpen);
   const uint64_t expected = helpers_.size();
   const auto done = [&] {
@@ -146,8 +148,8 @@ void ThreadPool::HelperMain(int worker, const std::vector<int>& cores) {
   }
 }
 
-// True as soon as condition() is; false when spin_ has passed. After the first eighth it offers the core to others
-// between looks: on a busy machine the worker that we wait for may need it.
+// True as soon as condition() is; false when spin_ has passed. After the first eighth it offers the core to
+// others between looks: on a busy machine the worker that we wait for may need it.
 template <typename Condition>
 bool ThreadPool::SpinUntil(Condition condition) const {
   constexpr int kLooksPerClockReading = 16;

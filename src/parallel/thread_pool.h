@@ -1,8 +1,9 @@
-// ThreadPool: fork and join over a fixed set of workers. The thread that calls is worker 0; the pool owns the other
-// size() − 1. All of them run under ScopedFpEnv while they work; the caller's own environment is restored.
+// ThreadPool: fork and join over a fixed set of workers. The thread that calls is worker 0; the pool owns the
+// other size() − 1. All of them run under ScopedFpEnv while they work; the caller's own environment is
+// restored.
 //
-// Made for thousands of calls per token: a call allocates nothing and costs about a microsecond while the helpers are
-// hot. Helpers wait by spinning briefly, then sleep; an idle pool costs no CPU time.
+// Made for thousands of calls per token: a call allocates nothing and costs about a microsecond while the
+// helpers are hot. Helpers wait by spinning briefly, then sleep; an idle pool costs no CPU time.
 //
 // A pool is used by one thread at a time, and calls don't nest: a second call while one is under way is a bug
 // (SLUICE_CHECK). The functions passed in must not throw, and must not wait for one another.
@@ -25,9 +26,11 @@ class ThreadPool {
   static constexpr int kMaxThreads = 1024;
 
   struct Options {
-    int threads = 1;         // workers, the caller included; brought into 1 … kMaxThreads
-    std::vector<int> cores;  // helpers are kept on this set of cores as far as the kernel allows; empty = anywhere
-    // How long a waiting worker spins before it sleeps. A pool with more workers than cores to run on never spins.
+    int threads = 1;  // workers, the caller included; brought into 1 … kMaxThreads
+    std::vector<int>
+        cores;  // helpers are kept on this set of cores as far as the kernel allows; empty = anywhere
+    // How long a waiting worker spins before it sleeps. A pool with more workers than cores to run on never
+    // spins.
     std::chrono::microseconds spin{50};
   };
 
@@ -49,16 +52,15 @@ class ThreadPool {
              .every_worker = true});
   }
 
-  // Calls fn(begin, end, worker) for consecutive ranges that cover [0, items), each `grain` long (the last may be
-  // shorter), so every begin is a multiple of grain. Ranges go to whichever worker is free: a slow or descheduled core
-  // holds up at most the one range that it has, and a worker that has not woken when all ranges are taken is not waited
-  // for. Returns when all ranges are done. grain ≥ 1.
+  // Calls fn(begin, end, worker) for consecutive ranges that cover [0, items), each `grain` long (the last
+  // may be shorter), so every begin is a multiple of grain. Ranges go to whichever worker is free: a slow or
+  // descheduled core holds up at most the one range that it has, and a worker that has not woken when all
+  // ranges are taken is not waited for. Returns when all ranges are done. grain ≥ 1.
   template <typename F>
   void ParallelFor(int64_t items, int64_t grain, F&& fn) {
     using Fn = std::remove_reference_t<F>;
-    Execute({.call = [](void* f, int64_t begin, int64_t end, int worker) {
-               (*static_cast<Fn*>(f))(begin, end, worker);
-             },
+    Execute({.call = [](void* f, int64_t begin, int64_t end,
+                        int worker) { (*static_cast<Fn*>(f))(begin, end, worker); },
              .context = Erase(fn),
              .items = items,
              .grain = grain});
@@ -88,8 +90,8 @@ class ThreadPool {
   template <typename Condition>
   bool SpinUntil(Condition condition) const;
 
-  // The gate through which helpers enter a job: [job number | open | finished helpers | entered helpers]. One word, so
-  // that "nobody can enter any more" and "who is still inside" are read and changed together.
+  // The gate through which helpers enter a job: [job number | open | finished helpers | entered helpers]. One
+  // word, so that "nobody can enter any more" and "who is still inside" are read and changed together.
   alignas(64) std::atomic<uint64_t> gate_{0};
   // The next item of ParallelFor that nobody has taken.
   alignas(64) std::atomic<int64_t> next_{0};

@@ -13,13 +13,14 @@ Status PinCurrentThread(std::span<const int> cores) {
   CPU_ZERO(&set);
   for (const int core : cores) {
     if (core < 0 || core >= CPU_SETSIZE) {
-      return Fail(ErrorCode::kInvalidArgument, "pinning a thread: core {} is not in 0 … {}", core, CPU_SETSIZE - 1);
+      return Fail(ErrorCode::kInvalidArgument, "pinning a thread: core {} is not in 0 … {}", core,
+                  CPU_SETSIZE - 1);
     }
     CPU_SET(static_cast<unsigned>(core), &set);
   }
   if (sched_setaffinity(0, sizeof(set), &set) != 0) {
-    return Fail(ErrorCode::kIo, "pinning a thread to {} cores, the first of them {}: {}", cores.size(), cores[0],
-                std::strerror(errno));
+    return Fail(ErrorCode::kIo, "pinning a thread to {} cores, the first of them {}: {}", cores.size(),
+                cores[0], std::strerror(errno));
   }
   return {};
 }

@@ -23,8 +23,8 @@ namespace {
 // XCR0: which register states the operating system saves (Intel SDM volume 1, chapter 13).
 __attribute__((target("xsave"))) uint64_t ReadXcr0() { return _xgetbv(0); }
 
-constexpr uint64_t kYmmState = 0x06;   // SSE and AVX
-constexpr uint64_t kZmmState = 0xe6;   // … and opmask, the upper halves of ZMM0–15, ZMM16–31
+constexpr uint64_t kYmmState = 0x06;  // SSE and AVX
+constexpr uint64_t kZmmState = 0xe6;  // … and opmask, the upper halves of ZMM0–15, ZMM16–31
 
 }  // namespace
 

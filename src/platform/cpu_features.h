@@ -1,7 +1,7 @@
 // CpuFeatures: which instruction sets this processor has and the operating system lets us use.
 //
-// A value; any thread. A feature is true only when the kernel also saves its registers, so a true flag means that the
-// instructions run. On a processor with unequal cores it means all of them.
+// A value; any thread. A feature is true only when the kernel also saves its registers, so a true flag means
+// that the instructions run. On a processor with unequal cores it means all of them.
 #pragma once
 
 namespace sluice::platform {

@@ -7,8 +7,8 @@
 namespace sluice::platform {
 namespace {
 
-// A signal handler can reach nothing but a global: the one exception to "no mutable globals", owned by the one living
-// InterruptFlag.
+// A signal handler can reach nothing but a global: the one exception to "no mutable globals", owned by the
+// one living InterruptFlag.
 std::atomic<bool> interrupted{false};
 std::atomic<bool> installed{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch only lock-free atomics");
@@ -17,7 +17,8 @@ constexpr int kSignals[] = {SIGINT, SIGTERM};
 
 void OnSignal(int signal_number) {
   if (!interrupted.exchange(true, std::memory_order_relaxed)) return;
-  // Asked twice: end as if there were no handler. The signal is blocked while we are in it and arrives on return.
+  // Asked twice: end as if there were no handler. The signal is blocked while we are in it and arrives on
+  // return.
   ::signal(signal_number, SIG_DFL);
   ::raise(signal_number);
 }

@@ -7,9 +7,9 @@
 
 namespace sluice::platform {
 
-// While one of these lives, the first SIGINT or SIGTERM sets the flag; a second one, with the flag still set, ends the
-// process as usual, so that a program that is stuck can be left. At most one at a time (SLUICE_CHECK), made and
-// destroyed on the main thread; the flag may be read and reset from any thread.
+// While one of these lives, the first SIGINT or SIGTERM sets the flag; a second one, with the flag still set,
+// ends the process as usual, so that a program that is stuck can be left. At most one at a time
+// (SLUICE_CHECK), made and destroyed on the main thread; the flag may be read and reset from any thread.
 class InterruptFlag {
  public:
   InterruptFlag();
@@ -27,8 +27,8 @@ class InterruptFlag {
   struct sigaction saved_[2];  // what SIGINT and SIGTERM did before
 };
 
-// Keeps SIGINT, SIGTERM, SIGHUP and SIGWINCH away from the calling thread, so that they interrupt the main thread's
-// system calls and not a worker.
+// Keeps SIGINT, SIGTERM, SIGHUP and SIGWINCH away from the calling thread, so that they interrupt the main
+// thread's system calls and not a worker.
 void LeaveSignalsToOtherThreads();
 
 }  // namespace sluice::platform

@@ -50,7 +50,8 @@ TEST_P(ThreadPoolTest, ParallelForCoversEachItemOnceInAlignedRanges) {
   }
 }
 
-// What the workers of one call write is seen by all workers of the next: the chain of dependent steps of a token.
+// What the workers of one call write is seen by all workers of the next: the chain of dependent steps of a
+// token.
 TEST_P(ThreadPoolTest, EachCallSeesTheOneBefore) {
   ThreadPool pool(GetParam());
   constexpr int64_t kItems = 64;
@@ -83,12 +84,14 @@ TEST(ThreadPoolTest, ASlowWorkerKeepsOneRangeOnly) {
   EXPECT_EQ(ranges[0] + ranges[1], kItems);
 }
 
-// Many calls that are over before a sleeping helper can come: entering, shutting the gate and falling asleep race.
+// Many calls that are over before a sleeping helper can come: entering, shutting the gate and falling asleep
+// race.
 TEST(ThreadPoolTest, ShortCallsWhileHelpersSleepAndWake) {
   ThreadPool pool({.threads = 3, .cores = {}, .spin = std::chrono::microseconds(0)});
   for (int repeat = 0; repeat < 3000; ++repeat) {
     std::array<int64_t, 3> sums = {};
-    pool.ParallelFor(4, 1, [&](int64_t begin, int64_t, int worker) { sums[static_cast<size_t>(worker)] += begin; });
+    pool.ParallelFor(4, 1,
+                     [&](int64_t begin, int64_t, int worker) { sums[static_cast<size_t>(worker)] += begin; });
     ASSERT_EQ(sums[0] + sums[1] + sums[2], 6);
   }
 }
@@ -105,7 +108,8 @@ TEST(ThreadPoolTest, WakesFromSleep) {
   }
 }
 
-// Field case P56: an idle pool takes no CPU time. The bound is a thousandth of what spinning helpers would use.
+// Field case P56: an idle pool takes no CPU time. The bound is a thousandth of what spinning helpers would
+// use.
 TEST(ThreadPoolTest, IdleHelpersSleep) {
   ThreadPool pool(2);
   pool.Run([](int) {});
