@@ -1,4 +1,4 @@
-// Log: where the library's few remarks go. The library never prints: whoever makes a Context hands a sink in.
+// Logger: where the library's few remarks go. The library never prints: whoever makes a Context hands a sink in.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,11 +12,11 @@ namespace sluice {
 enum class LogLevel { kInfo, kWarning };
 
 // The sink may be called from the thread that made the call that logs; never from workers.
-class Log {
+class Logger {
  public:
   using Sink = std::function<void(LogLevel, const std::string&)>;
-  Log() = default;
-  explicit Log(Sink sink) : sink_(std::move(sink)) {}
+  Logger() = default;
+  explicit Logger(Sink sink) : sink_(std::move(sink)) {}
 
   template <typename... Args>
   void Info(fmt::format_string<Args...> format, Args&&... args) const {

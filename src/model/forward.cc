@@ -1,0 +1,453 @@
+#include "model/forward.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/math.h"
+#include "base/units.h"
+#include "formats/decode.h"
+#include "ops/xielu.h"
+
+namespace sluice::model {
+
+namespace {
+
+// Rows whose logits are computed together; more rows that want logits take several rounds.
+constexpr int64_t kLogitRows = 16;
+
+ops::ActivationPlan PlanActivations(const Config& config, const Weights& weights, int64_t max_batch) {
+  ops::ActivationPlan plan;
+  plan.max_batch = std::max(max_batch, kLogitRows);
+  const auto require = [&](const ops::Linear& linear) {
+    if (!linear) return;
+    plan.Require(linear.weight.dtype);
+    plan.max_columns = std::max(plan.max_columns, linear.weight.columns);
+  };
+  for (const LayerWeights& layer : weights.layers) {
+    for (const ops::Linear* linear : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
+      require(*linear);
+  }
+  require(weights.output);
+  (void)config;
+  return plan;
+}
+
+// The slope of each head (Press et al., arXiv 2108.12409), for any number of heads.
+std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
+  int power = 1;
+  while (power * 2 <= n_heads) power *= 2;
+  std::vector<float> slopes;
+  for (int h = 0; h < n_heads; ++h) {
+    const double exponent = h < power ? -static_cast<double>(max_bias) * (h + 1) / power
+                                      : -static_cast<double>(max_bias) / 2 * (2 * (h - power) + 1) / power;
+    slopes.push_back(static_cast<float>(PowDouble(2.0, exponent)));
+  }
+  return slopes;
+}
+
+// Largest sizes over the layers.
+struct Widths {
+  int64_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0, pairs = 0;
+  int group = 1;
+};
+
+Widths WidthsOf(const Config& config) {
+  Widths widths;
+  for (const LayerConfig& layer : config.layers) {
+    widths.q = std::max<int64_t>(widths.q, static_cast<int64_t>(layer.n_heads) * config.k_dim);
+    widths.k = std::max<int64_t>(widths.k, static_cast<int64_t>(layer.n_kv_heads) * config.k_dim);
+    widths.v = std::max<int64_t>(widths.v, static_cast<int64_t>(layer.n_kv_heads) * config.v_dim);
+    widths.attended = std::max<int64_t>(widths.attended, static_cast<int64_t>(layer.n_heads) * config.v_dim);
+    widths.d_ff = std::max(widths.d_ff, layer.d_ff);
+    widths.group = std::max(widths.group, layer.n_heads / layer.n_kv_heads);
+  }
+  widths.pairs = config.k_dim / 2;
+  return widths;
+}
+
+}  // namespace
+
+// One batch's activations, all in the arena.
+struct Forward::Buffers {
+  float* hidden;      // [max_batch, d_model], the residual stream
+  float* normed;      // [max_batch, d_model]
+  float* ffn_normed;  // [max_batch, d_model], of parallel blocks
+  float* branch;      // [max_batch, d_model]
+  float* q;           // [max_batch, n_heads · k_dim]
+  float* k;           // [max_batch, n_kv_heads · k_dim]
+  float* v;           // [max_batch, n_kv_heads · v_dim]
+  float* attended;    // [max_batch, n_heads · v_dim]
+  float* ffn;         // [max_batch, d_ff]
+  float* up;          // [max_batch, d_ff]
+  float* cos[2];      // [max_batch, pairs], full and sliding layers
+  float* sin[2];
+  float* logits;      // [kLogitRows, vocab_size]
+  ops::Activations input;
+  ops::WorkerScratch scratch;
+  ops::AttentionScratch attention;
+
+  // (name of the member, floats) in one place, so that planning and taking cannot differ.
+  template <typename F>
+  static void ForEach(const Config& config, int64_t max_batch, F&& take) {
+    const Widths widths = WidthsOf(config);
+    const auto rows = [&](int64_t width) { return static_cast<uint64_t>(max_batch * width) * sizeof(float); };
+    take(&Buffers::hidden, rows(config.d_model));
+    take(&Buffers::normed, rows(config.d_model));
+    take(&Buffers::ffn_normed, rows(config.d_model));
+    take(&Buffers::branch, rows(config.d_model));
+    take(&Buffers::q, rows(widths.q));
+    take(&Buffers::k, rows(widths.k));
+    take(&Buffers::v, rows(widths.v));
+    take(&Buffers::attended, rows(widths.attended));
+    take(&Buffers::ffn, rows(widths.d_ff));
+    take(&Buffers::up, rows(widths.d_ff));
+    take(&Buffers::logits, static_cast<uint64_t>(kLogitRows * config.vocab_size) * sizeof(float));
+  }
+};
+
+uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, int64_t max_batch, int workers) {
+  const Widths widths = WidthsOf(config);
+  uint64_t total = 0;
+  Buffers::ForEach(config, max_batch, [&](auto, uint64_t bytes) { total += AlignUp(bytes, 64); });
+  total += 4 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
+  total += PlanActivations(config, weights, max_batch).Bytes();
+  total += ops::WorkerScratch::Bytes(workers);
+  total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.v_dim), 64);
+  return total;
+}
+
+Forward::Forward(const runtime::Context& context, const Config& config, const Weights& weights, int64_t max_batch)
+    : context_(context), config_(config), weights_(weights), max_batch_(max_batch) {}
+
+Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context, const Config& config,
+                                                 const Weights& weights, int64_t context_length, int64_t max_batch) {
+  SLUICE_CHECK(max_batch > 0);
+  std::unique_ptr<Forward> forward(new Forward(context, config, weights, max_batch));
+  const int workers = context.pool->size();
+  SLUICE_TRY_ASSIGN(forward->arena_,
+                    memory::Arena::Create(ActivationBytes(config, weights, max_batch, workers),
+                                          memory::Account::kActivations, *context.ledger));
+  memory::Arena& arena = forward->arena_;
+  const Widths widths = WidthsOf(config);
+  forward->buffers_.reset(new Buffers{
+      .input = ops::Activations(PlanActivations(config, weights, max_batch), arena),
+      .scratch = ops::WorkerScratch(workers, arena),
+      .attention = ops::AttentionScratch(workers, widths.group, config.v_dim, arena),
+  });
+  const auto take = [&](uint64_t bytes) { return reinterpret_cast<float*>(arena.Allocate(bytes, 64).data()); };
+  Buffers::ForEach(config, max_batch, [&](float* Buffers::* member, uint64_t bytes) {
+    (*forward->buffers_).*member = take(bytes);
+  });
+  for (int which = 0; which < 2; ++which) {
+    forward->buffers_->cos[which] = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
+    forward->buffers_->sin[which] = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
+  }
+
+  ops::RopeSpec rope = config.rope;
+  rope.divisors = weights.rope_divisors;
+  if (rope.scaling == ops::RopeScaling::kLongRope) {
+    rope.divisors = context_length > rope.original_context ? weights.rope_divisors_long : weights.rope_divisors_short;
+  }
+  forward->ropes_.emplace_back(rope);
+  forward->ropes_.emplace_back(config.sliding_rope);
+  if (config.alibi_max_bias > 0)
+    forward->alibi_slopes_ = AlibiSlopes(config.layers[0].n_heads, config.alibi_max_bias);
+  forward->rows_.reserve(static_cast<size_t>(max_batch));
+  return forward;
+}
+
+template <typename F>
+void Forward::ForEachRow(int64_t rows, F&& fn) {
+  if (rows == 1) {
+    fn(0);
+    return;
+  }
+  context_.pool->ParallelFor(rows, 1, [&](int64_t row, int64_t, int) { fn(row); });
+}
+
+Status Forward::Admit(std::span<const BatchRow> rows) {
+  SLUICE_CHECK(!rows.empty() && static_cast<int64_t>(rows.size()) <= max_batch_);
+  for (const BatchRow& row : rows) {
+    if (row.token < 0 || row.token >= config_.vocab_size) {
+      return Fail(ErrorCode::kInvalidArgument, "token id {} is outside the vocabulary of {}", row.token,
+                  config_.vocab_size);
+    }
+  }
+  rows_.clear();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (Status appended = rows[i].sequence->Append(1); !appended) {
+      for (size_t j = i; j-- > 0;) rows[j].sequence->Truncate(rows[j].sequence->length() - 1);
+      return appended;
+    }
+    rows_.push_back({rows[i].sequence, rows[i].sequence->length() - 1});
+  }
+  return {};
+}
+
+Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink) {
+  SLUICE_TRY(Admit(rows));
+  Embed(rows);
+  for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
+    RunLayer(layer, cache);
+    Observe(Stage::kLayerOutput, layer, buffers_->hidden, config_.d_model);
+  }
+  Output(rows, sink);
+  return {};
+}
+
+void Forward::Embed(std::span<const BatchRow> rows) {
+  Buffers& b = *buffers_;
+  ForEachRow(static_cast<int64_t>(rows.size()), [&](int64_t i) {
+    const size_t width = static_cast<size_t>(config_.d_model);
+    const std::span<float> hidden(b.hidden + i * config_.d_model, width);
+    formats::DecodeRow(weights_.token_embedding.dtype, weights_.token_embedding.row(rows[static_cast<size_t>(i)].token),
+                       hidden);
+    if (config_.embedding_scale != 1.0f) {
+      for (float& x : hidden) x *= config_.embedding_scale;
+    }
+    const int64_t position = rows_[static_cast<size_t>(i)].position;
+    if (weights_.position_embedding) {
+      const std::span<float> learned(b.normed + i * config_.d_model, width);
+      formats::DecodeRow(weights_.position_embedding.dtype, weights_.position_embedding.row(position), learned);
+      for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
+    }
+    for (size_t which = 0; which < 2; ++which) {
+      const int64_t pairs = ropes_[which].pairs();
+      ropes_[which].Angles(position, b.cos[which] + i * pairs, b.sin[which] + i * pairs);
+    }
+  });
+  if (weights_.embedding_norm.present) Normalize(weights_.embedding_norm, b.hidden, config_.d_model, b.hidden);
+  Observe(Stage::kEmbedding, -1, b.hidden, config_.d_model);
+}
+
+void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, float* y) {
+  const kernels::Kernels& kernels = *context_.kernels;
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+    const float* in = x + i * width;
+    float* out = y + i * width;
+    if (config_.recipe->norm == Norm::kRms) {
+      kernels.rms_norm(in, norm.weight, width, config_.norm_eps, out);
+    } else {
+      kernels.layer_norm(in, norm.weight, norm.bias, width, config_.norm_eps, out);
+    }
+  });
+}
+
+void Forward::AddNormalized(const NormWeights& norm, float* branch, float* residual) {
+  Normalize(norm, branch, config_.d_model, branch);
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+    const float* y = branch + i * config_.d_model;
+    float* h = residual + i * config_.d_model;
+    for (int64_t c = 0; c < config_.d_model; ++c) h[c] += config_.residual_scale * y[c];
+  });
+}
+
+void Forward::RunLayer(int index, kv::Cache& cache) {
+  Buffers& b = *buffers_;
+  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  const int64_t d_model = config_.d_model;
+
+  const float* attention_input = b.hidden;
+  if (w.attn_norm.present) {
+    Normalize(w.attn_norm, b.hidden, d_model, b.normed);
+    attention_input = b.normed;
+  }
+  const float* ffn_input = attention_input;
+  if (layer.parallel) {
+    // Both branches read the residual stream as it is now.
+    if (w.ffn_norm.present) {
+      Normalize(w.ffn_norm, b.hidden, d_model, b.ffn_normed);
+      ffn_input = b.ffn_normed;
+    } else if (w.attn_norm_2.present) {
+      Normalize(w.attn_norm_2, b.hidden, d_model, b.ffn_normed);
+      attention_input = b.ffn_normed;
+    }
+    Attend(index, attention_input, cache, b.hidden);
+    FeedForward(index, ffn_input, b.hidden);
+    return;
+  }
+  Attend(index, attention_input, cache, b.hidden);
+  ffn_input = b.hidden;
+  if (w.ffn_norm.present) {
+    Normalize(w.ffn_norm, b.hidden, d_model, b.normed);
+    ffn_input = b.normed;
+  }
+  FeedForward(index, ffn_input, b.hidden);
+}
+
+void Forward::Attend(int index, const float* input, kv::Cache& cache, float* residual) {
+  Buffers& b = *buffers_;
+  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  const int64_t batch = static_cast<int64_t>(rows_.size());
+
+  Observe(Stage::kAttentionInput, index, input, config_.d_model);
+  b.input.Set(input, batch, config_.d_model);
+  const ops::Projection qkv[] = {{.linear = &w.q, .y = b.q, .stride = w.q.rows()},
+                                 {.linear = &w.k, .y = b.k, .stride = w.k.rows()},
+                                 {.linear = &w.v, .y = b.v, .stride = w.v.rows()}};
+  ops::Project(context_, b.scratch, b.input, qkv);
+  PrepareHeads(index, cache);
+  Observe(Stage::kQuery, index, b.q, w.q.rows());
+  Observe(Stage::kKey, index, b.k, w.k.rows());
+  Observe(Stage::kValue, index, b.v, w.v.rows());
+  ops::Attention(context_, b.attention,
+                 {.layer = index,
+                  .n_heads = layer.n_heads,
+                  .n_kv_heads = layer.n_kv_heads,
+                  .k_dim = config_.k_dim,
+                  .v_dim = config_.v_dim,
+                  .window = layer.window,
+                  .scale = config_.attention_scale,
+                  .softcap = config_.attention_softcap,
+                  .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data()},
+                 cache, rows_, b.q, b.attended);
+  const int64_t width = w.o.weight.columns;
+  if (w.attn_sub_norm.present) Normalize(w.attn_sub_norm, b.attended, width, b.attended);
+
+  Observe(Stage::kAttended, index, b.attended, width);
+  b.input.Set(b.attended, batch, width);
+  const bool post_norm = w.post_attn_norm.present;
+  const ops::Projection output = {.linear = &w.o,
+                                  .y = b.branch,
+                                  .stride = config_.d_model,
+                                  .residual = post_norm ? nullptr : residual,
+                                  .multiplier = config_.residual_scale};
+  ops::Project(context_, b.scratch, b.input, {&output, 1});
+  if (post_norm) AddNormalized(w.post_attn_norm, b.branch, residual);
+  Observe(Stage::kAttentionOutput, index, residual, config_.d_model);
+}
+
+// Everything between the Q, K, V products and attention, row by row: clamp, norm, rope; and the cache is written.
+void Forward::PrepareHeads(int index, kv::Cache& cache) {
+  Buffers& b = *buffers_;
+  const kernels::Kernels& kernels = *context_.kernels;
+  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  const ops::Rope& rope = ropes_[layer.sliding];
+  const auto turn = config_.recipe->rope == RopeStyle::kHalf ? kernels.rope_half : kernels.rope_interleaved;
+  const int64_t k_dim = config_.k_dim;
+
+  const auto clamp = [&](float* x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) x[i] = std::min(std::max(x[i], -config_.clamp_qkv), config_.clamp_qkv);
+  };
+  const auto normalize = [&](const QkNormWeights& norm, float* x, int n_heads) {
+    if (norm.weight == nullptr) return;
+    const bool row = config_.recipe->qk_norm == QkNorm::kRow;
+    const int64_t width = row ? n_heads * k_dim : k_dim;
+    for (int64_t i = 0; i < (row ? 1 : n_heads); ++i) {
+      float* head = x + i * width;
+      const float* weight = norm.weight + i * norm.head_stride;
+      if (config_.recipe->norm == Norm::kRms) {
+        kernels.rms_norm(head, weight, width, config_.norm_eps, head);
+      } else {
+        kernels.layer_norm(head, weight, nullptr, width, config_.norm_eps, head);
+      }
+    }
+  };
+
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+    float* q = b.q + i * w.q.rows();
+    float* k = b.k + i * w.k.rows();
+    float* v = b.v + i * w.v.rows();
+    if (config_.clamp_qkv > 0) {
+      clamp(q, w.q.rows());
+      clamp(k, w.k.rows());
+      clamp(v, w.v.rows());
+    }
+    normalize(w.q_norm, q, layer.n_heads);
+    normalize(w.k_norm, k, layer.n_kv_heads);
+    if (layer.rope) {
+      const float* cos = b.cos[layer.sliding] + i * rope.pairs();
+      const float* sin = b.sin[layer.sliding] + i * rope.pairs();
+      for (int h = 0; h < layer.n_heads; ++h) turn(q + h * k_dim, cos, sin, rope.pairs());
+      for (int h = 0; h < layer.n_kv_heads; ++h) turn(k + h * k_dim, cos, sin, rope.pairs());
+    }
+    const ops::AttentionRow& row = rows_[static_cast<size_t>(i)];
+    if (config_.attention_temperature != 0) {
+      const double steps = static_cast<double>(row.position / config_.attention_temperature_length + 1);
+      const float temperature = static_cast<float>(1.0 + config_.attention_temperature * LogDouble(steps));
+      for (int64_t c = 0; c < w.q.rows(); ++c) q[c] *= temperature;
+    }
+    ops::StoreKeyValue(context_, cache, index, row, k, v);
+  });
+}
+
+void Forward::FeedForward(int index, const float* input, float* residual) {
+  Buffers& b = *buffers_;
+  const kernels::Kernels& kernels = *context_.kernels;
+  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  const int64_t batch = static_cast<int64_t>(rows_.size());
+
+  Observe(Stage::kFfnInput, index, input, config_.d_model);
+  b.input.Set(input, batch, config_.d_model);
+  if (config_.recipe->activation == Activation::kXielu) {
+    const ops::Projection up = {.linear = &w.up, .y = b.ffn, .stride = layer.d_ff};
+    ops::Project(context_, b.scratch, b.input, {&up, 1});
+    const ops::XieluConstants constants{layer.xielu_alpha_n, layer.xielu_alpha_p, layer.xielu_beta, layer.xielu_eps};
+    ForEachRow(batch, [&](int64_t i) { ops::Xielu(constants, b.ffn + i * layer.d_ff, layer.d_ff); });
+  } else {
+    ops::GateFn activation = kernels.silu;
+    if (config_.recipe->activation == Activation::kGeluTanh) activation = kernels.gelu_tanh;
+    if (config_.recipe->activation == Activation::kReluSquared) activation = kernels.relu_squared;
+    if (w.gate) {
+      ops::ProjectGated(context_, b.scratch, b.input, w.gate, &w.up, activation, b.ffn, b.up);
+    } else {
+      ops::ProjectGated(context_, b.scratch, b.input, w.up, nullptr, activation, b.ffn, nullptr);
+    }
+  }
+  if (w.ffn_sub_norm.present) Normalize(w.ffn_sub_norm, b.ffn, layer.d_ff, b.ffn);
+
+  Observe(Stage::kFfnActivated, index, b.ffn, layer.d_ff);
+  b.input.Set(b.ffn, batch, layer.d_ff);
+  const bool post_norm = w.post_ffn_norm.present;
+  const ops::Projection down = {.linear = &w.down,
+                                .y = b.branch,
+                                .stride = config_.d_model,
+                                .residual = post_norm ? nullptr : residual,
+                                .multiplier = config_.residual_scale};
+  ops::Project(context_, b.scratch, b.input, {&down, 1});
+  if (post_norm) AddNormalized(w.post_ffn_norm, b.branch, residual);
+}
+
+void Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink) {
+  Buffers& b = *buffers_;
+  const kernels::Kernels& kernels = *context_.kernels;
+  const int64_t vocab_size = config_.vocab_size;
+  std::array<size_t, kLogitRows> wanted;
+  for (size_t next = 0; next < rows.size();) {
+    int64_t count = 0;
+    for (; next < rows.size() && count < kLogitRows; ++next) {
+      if (rows[next].wants_logits) wanted[static_cast<size_t>(count++)] = next;
+    }
+    if (count == 0) break;
+    ForEachRow(count, [&](int64_t i) {
+      const float* h = b.hidden + static_cast<int64_t>(wanted[static_cast<size_t>(i)]) * config_.d_model;
+      float* y = b.normed + i * config_.d_model;
+      const NormWeights& norm = weights_.output_norm;
+      if (config_.recipe->norm == Norm::kRms) {
+        kernels.rms_norm(h, norm.weight, config_.d_model, config_.norm_eps, y);
+      } else {
+        kernels.layer_norm(h, norm.weight, norm.bias, config_.d_model, config_.norm_eps, y);
+      }
+    });
+    if (observer_) observer_(Stage::kOutputInput, -1, b.normed, count, config_.d_model);
+    b.input.Set(b.normed, count, config_.d_model);
+    const ops::Projection output = {.linear = &weights_.output, .y = b.logits, .stride = vocab_size};
+    ops::Project(context_, b.scratch, b.input, {&output, 1});
+    for (int64_t i = 0; i < count; ++i) {
+      float* logits = b.logits + i * vocab_size;
+      if (config_.logit_scale != 1.0f) {
+        for (int64_t c = 0; c < vocab_size; ++c) logits[c] *= config_.logit_scale;
+      }
+      if (config_.final_softcap > 0) kernels.softcap(logits, vocab_size, config_.final_softcap, logits);
+      sink(wanted[static_cast<size_t>(i)], {logits, static_cast<size_t>(vocab_size)});
+    }
+  }
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,107 @@
+// Forward: token ids to logits.
+//
+// Takes batches of rows that may belong to many sequences; each row's key and value join its sequence's cache, and the
+// rows that ask for logits get them. What a row's logits are depends on its sequence's tokens only: not on how they
+// were cut into batches, on the other rows, or on the number of workers (docs/arithmetic.md).
+//
+// All memory is taken at Create. One thread at a time calls Run; it works on the context's pool.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/cache.h"
+#include "memory/arena.h"
+#include "model/config.h"
+#include "model/weights.h"
+#include "ops/activations.h"
+#include "ops/attention.h"
+#include "ops/linear.h"
+#include "ops/rope.h"
+#include "runtime/context.h"
+
+namespace sluice::model {
+
+// One token of one sequence. Rows of one sequence stand in the order of their positions.
+struct BatchRow {
+  int32_t token;
+  kv::Sequence* sequence;
+  bool wants_logits;
+};
+
+// Called with the index of a row in the batch and its logits [vocab_size], valid during the call.
+using LogitsSink = std::function<void(size_t row, std::span<const float> logits)>;
+
+// What an observer can look at: the inputs of the matrices, and the stages between. Each is a matrix with one row for
+// each row of the batch.
+enum class Stage {
+  kEmbedding,        // [d_model], layer −1
+  kAttentionInput,   // [d_model], what Q, K and V multiply
+  kQuery,            // [n_heads · k_dim], after norm and rope
+  kKey,              // [n_kv_heads · k_dim]
+  kValue,            // [n_kv_heads · v_dim]
+  kAttended,         // [n_heads · v_dim], what the output projection multiplies
+  kAttentionOutput,  // [d_model], the residual stream after attention
+  kFfnInput,         // [d_model], what gate and up multiply
+  kFfnActivated,     // [d_ff], what the down projection multiplies
+  kLayerOutput,      // [d_model], the residual stream after the layer
+  kOutputInput,      // [d_model], normalised; layer −1; only rows that want logits
+};
+using Observer = std::function<void(Stage stage, int layer, const float* rows, int64_t n_rows, int64_t width)>;
+
+class Forward {
+ public:
+  // Bytes of activations that batches of up to max_batch rows take.
+  static uint64_t ActivationBytes(const Config& config, const Weights& weights, int64_t max_batch, int workers);
+
+  // config, weights and context outlive the result. context_length decides between LongRoPE's factors.
+  static Result<std::unique_ptr<Forward>> Create(const runtime::Context& context, const Config& config,
+                                                 const Weights& weights, int64_t context_length, int64_t max_batch);
+
+  int64_t max_batch() const { return max_batch_; }
+
+  // For statistics and tests: called between the steps of a batch. Changes nothing.
+  void set_observer(Observer observer) { observer_ = std::move(observer); }
+
+  // Runs 1 … max_batch rows. Errors, before anything is computed or stored: kInvalidArgument for a token outside the
+  // vocabulary, kDoesNotFit when a sequence or the cache is full.
+  Status Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink);
+
+ private:
+  struct Buffers;
+  Forward(const runtime::Context& context, const Config& config, const Weights& weights, int64_t max_batch);
+
+  Status Admit(std::span<const BatchRow> rows);
+  void Embed(std::span<const BatchRow> rows);
+  void RunLayer(int index, kv::Cache& cache);
+  void Attend(int index, const float* input, kv::Cache& cache, float* residual);
+  void PrepareHeads(int index, kv::Cache& cache);
+  void FeedForward(int index, const float* input, float* residual);
+  void Output(std::span<const BatchRow> rows, const LogitsSink& sink);
+
+  // y = norm(x), row by row, rows of `width`. x may be y.
+  void Normalize(const NormWeights& norm, const float* x, int64_t width, float* y);
+  // Adds a branch that has been through its own norm to the residual stream.
+  void AddNormalized(const NormWeights& norm, float* branch, float* residual);
+  template <typename F>
+  void ForEachRow(int64_t rows, F&& fn);
+  void Observe(Stage stage, int layer, const float* rows, int64_t width) const {
+    if (observer_) observer_(stage, layer, rows, static_cast<int64_t>(rows_.size()), width);
+  }
+
+  const runtime::Context& context_;
+  const Config& config_;
+  const Weights& weights_;
+  const int64_t max_batch_;
+  memory::Arena arena_;
+  std::vector<ops::Rope> ropes_;      // full layers, sliding layers
+  std::vector<float> alibi_slopes_;   // [n_heads] or empty
+  std::unique_ptr<Buffers> buffers_;
+  std::vector<ops::AttentionRow> rows_;  // of the batch under way
+  Observer observer_;
+};
+
+}  // namespace sluice::model

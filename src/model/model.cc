@@ -1,0 +1,25 @@
+#include "model/model.h"
+
+#include "model/vocabulary.h"
+
+namespace sluice::model {
+
+Result<std::unique_ptr<Model>> Model::Open(const runtime::Context& context, const std::string& path,
+                                           const ModelOptions& options) {
+  SLUICE_TRY_ASSIGN(gguf::GgufFile file, gguf::GgufFile::Open(path));
+  for (const std::string& override : options.overrides) SLUICE_TRY(gguf::ApplyOverride(file.metadata(), override));
+  auto config = ReadConfig(file.metadata());
+  if (!config) return Annotate(std::move(config).error(), path);
+  auto tokenizer = ReadTokenizer(file.metadata());
+  if (!tokenizer) return Annotate(std::move(tokenizer).error(), path);
+  std::unique_ptr<Model> model(new Model(std::move(file), *std::move(config), *std::move(tokenizer)));
+  // The store keeps a pointer to the file, so it is made when the file has come to rest.
+  SLUICE_TRY_ASSIGN(model->store_, weights::WeightStore::Open(model->file_, *context.ledger));
+  auto weights = BindWeights(model->config_, model->store_);
+  if (!weights) return Annotate(std::move(weights).error(), path);
+  model->weights_ = *std::move(weights);
+  SLUICE_TRY(model->store_.Load(context, options.progress));
+  return model;
+}
+
+}  // namespace sluice::model

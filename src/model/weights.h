@@ -1,0 +1,62 @@
+// Weights: every tensor of a model in its place, checked.
+//
+// Bind walks the recipe and asks the store for each tensor by its GGUF name, comparing type and shape; what is
+// missing, odd or left over is an error that names it. After that the forward pass has no checks.
+//
+// Matrices are views into the weight store, which must outlive this. Vectors (norms, biases) are held here as f32.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/config.h"
+#include "ops/linear.h"
+#include "weights/weight_store.h"
+
+namespace sluice::model {
+
+struct NormWeights {
+  bool present = false;
+  const float* weight = nullptr;  // [width] or null (= 1)
+  const float* bias = nullptr;    // [width] or null
+};
+
+struct QkNormWeights {
+  const float* weight = nullptr;  // [k_dim], [n_heads, k_dim] or, over whole rows, [n_heads · k_dim]
+  int64_t head_stride = 0;        // floats from one head's weights to the next: 0 or k_dim
+};
+
+struct LayerWeights {
+  NormWeights attn_norm, attn_norm_2, post_attn_norm, attn_sub_norm;
+  NormWeights ffn_norm, post_ffn_norm, ffn_sub_norm;
+  ops::Linear q, k, v, o;       // [n_heads · k_dim, d_model] …
+  QkNormWeights q_norm, k_norm;
+  ops::Linear gate, up, down;   // gate is empty in families without one
+};
+
+struct Weights {
+  tensor::TensorView token_embedding;     // [vocab_size, d_model]
+  tensor::TensorView position_embedding;  // [context_length, d_model] or empty
+  NormWeights embedding_norm, output_norm;
+  ops::Linear output;                     // [vocab_size, d_model]; a view of token_embedding when tied
+  std::vector<LayerWeights> layers;
+
+  std::vector<float> rope_divisors;        // rope_freqs.weight, or empty
+  std::vector<float> rope_divisors_long, rope_divisors_short;  // LongRoPE, or empty
+
+  // Bytes of matrices that one token passes through: what decoding reads.
+  uint64_t bytes_per_token = 0;
+  uint64_t parameters = 0;
+
+  // Where the f32 vectors live.
+  std::vector<std::unique_ptr<float[]>> vectors;
+};
+
+// Matrices get their addresses, vectors are read; config learns what only the tensors tell (which blocks are parallel).
+// Errors: kNotFound (missing tensor), kCorrupt (wrong shape), kUnsupported (a type that no product takes; a tensor that
+// the recipe has no place for).
+Result<Weights> BindWeights(Config& config, weights::WeightStore& store);
+
+}  // namespace sluice::model

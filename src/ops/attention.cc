@@ -1,0 +1,163 @@
+#include "ops/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/math.h"
+
+namespace sluice::ops {
+
+namespace {
+
+constexpr int64_t kChunkPositions = 512;
+constexpr int64_t kTile = kv::kPagePositions;
+static_assert(kChunkPositions % kTile == 0);
+
+size_t StateFloats(int group, int v_dim) {
+  const size_t heads = static_cast<size_t>(group);
+  return (2 * heads + heads * static_cast<size_t>(v_dim) + 15) / 16 * 16;
+}
+
+// One query row's heads [first_head, first_head + heads), which share a KV head.
+struct Query {
+  const AttentionRow* row;
+  const float* q;
+  int first_head;
+  int heads;
+};
+
+void Reset(const AttentionScratch::State& state, int heads, int v_dim) {
+  std::fill_n(state.m, heads, -std::numeric_limits<float>::infinity());
+  std::fill_n(state.l, heads, 0.0f);
+  std::fill_n(state.o, heads * v_dim, 0.0f);
+}
+
+// Keys [first, last) of one chunk, tile by tile, into `state`.
+void AttendChunk(const runtime::Context& context, const AttentionSpec& spec, kv::Cache& cache, const Query& query,
+                 int64_t first, int64_t last, const AttentionScratch::State& state) {
+  Reset(state, query.heads, spec.v_dim);
+  const int kv_head = query.first_head / (spec.n_heads / spec.n_kv_heads);
+  const auto tile = context.kernels->attention_tile[static_cast<size_t>(cache.config().k_type)];
+  for (int64_t start = first / kTile * kTile; start < last; start += kTile) {
+    const int64_t visible = std::max(first, start);
+    const int32_t page = query.row->sequence->page(start / kTile);
+    tile({.q = query.q,
+          .q_stride = spec.k_dim,
+          .heads = query.heads,
+          .k_dim = spec.k_dim,
+          .v_dim = spec.v_dim,
+          .k = cache.Keys(spec.layer, page, kv_head),
+          .k_row_bytes = cache.k_row_bytes(spec.layer),
+          .v = cache.Values(spec.layer, page, kv_head),
+          .v_row_bytes = cache.v_row_bytes(spec.layer),
+          .first = static_cast<int>(visible - start),
+          .last = static_cast<int>(std::min(last - start, kTile)),
+          .scale = spec.scale,
+          .softcap = spec.softcap,
+          .alibi_slopes = spec.alibi_slopes == nullptr ? nullptr : spec.alibi_slopes + query.first_head,
+          .first_distance = visible - query.row->position,
+          .m = state.m,
+          .l = state.l,
+          .o = state.o});
+  }
+}
+
+// merged ← merged ⊕ chunk, both relative to their own maximum.
+void Merge(const AttentionScratch::State& merged, const AttentionScratch::State& chunk, int heads, int v_dim) {
+  for (int h = 0; h < heads; ++h) {
+    const float m = std::max(merged.m[h], chunk.m[h]);
+    const float a = Exp(merged.m[h] - m);
+    const float b = Exp(chunk.m[h] - m);
+    merged.m[h] = m;
+    merged.l[h] = std::fma(merged.l[h], a, chunk.l[h] * b);
+    float* o = merged.o + h * v_dim;
+    const float* oc = chunk.o + h * v_dim;
+    for (int i = 0; i < v_dim; ++i) o[i] = std::fma(o[i], a, oc[i] * b);
+  }
+}
+
+void AttendQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
+                 const AttentionSpec& spec, kv::Cache& cache, const Query& query, float* out) {
+  const int64_t last = query.row->position + 1;
+  const int64_t first = spec.window > 0 ? std::max<int64_t>(0, last - spec.window) : 0;
+  AttentionScratch::State total = scratch.merged(worker);
+  const AttentionScratch::State chunk = scratch.chunk(worker);
+  for (int64_t start = first / kChunkPositions * kChunkPositions; start < last; start += kChunkPositions) {
+    const int64_t from = std::max(first, start);
+    const int64_t to = std::min(last, start + kChunkPositions);
+    if (from == first) {
+      AttendChunk(context, spec, cache, query, from, to, total);
+    } else {
+      AttendChunk(context, spec, cache, query, from, to, chunk);
+      Merge(total, chunk, query.heads, spec.v_dim);
+    }
+  }
+  for (int h = 0; h < query.heads; ++h) {
+    const float inverse = 1.0f / total.l[h];
+    const float* o = total.o + h * spec.v_dim;
+    for (int i = 0; i < spec.v_dim; ++i) out[h * spec.v_dim + i] = o[i] * inverse;
+  }
+}
+
+}  // namespace
+
+uint64_t AttentionScratch::Bytes(int workers, int group, int v_dim) {
+  return static_cast<uint64_t>(workers) * 2 * StateFloats(group, v_dim) * sizeof(float);
+}
+
+AttentionScratch::AttentionScratch(int workers, int group, int v_dim, memory::Arena& arena)
+    : group_(group), v_dim_(v_dim) {
+  const std::span<std::byte> bytes = arena.Allocate(Bytes(workers, group, v_dim), 64);
+  floats_ = {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+AttentionScratch::State AttentionScratch::At(int worker, int which) const {
+  const size_t index = static_cast<size_t>(worker) * 2 + static_cast<size_t>(which);
+  float* base = floats_.data() + index * StateFloats(group_, v_dim_);
+  return {base, base + group_, base + 2 * group_};
+}
+
+void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
+               kv::Cache& cache, std::span<const AttentionRow> rows, const float* q, float* out) {
+  // A work item is one row and the query heads of one KV head; with fewer items than workers, groups are halved.
+  const int group = spec.n_heads / spec.n_kv_heads;
+  int heads_per_item = group;
+  while (heads_per_item % 2 == 0 &&
+         static_cast<int64_t>(rows.size()) * (spec.n_heads / heads_per_item) < 2 * context.pool->size()) {
+    heads_per_item /= 2;
+  }
+  const int64_t items_per_row = spec.n_heads / heads_per_item;
+  context.pool->ParallelFor(static_cast<int64_t>(rows.size()) * items_per_row, 1, [&](int64_t item, int64_t, int worker) {
+    const int64_t r = item / items_per_row;
+    const int first_head = static_cast<int>(item % items_per_row) * heads_per_item;
+    const Query query{.row = &rows[static_cast<size_t>(r)],
+                      .q = q + (r * spec.n_heads + first_head) * spec.k_dim,
+                      .first_head = first_head,
+                      .heads = heads_per_item};
+    AttendQuery(context, scratch, worker, spec, cache, query, out + (r * spec.n_heads + first_head) * spec.v_dim);
+  });
+}
+
+void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer, const AttentionRow& row,
+                   const float* k, const float* v) {
+  const auto store = [&](kv::KvType type, const float* x, int n, std::byte* slot) {
+    if (type == kv::KvType::kF32) {
+      std::memcpy(slot, x, static_cast<size_t>(n) * sizeof(float));
+    } else {
+      context.kernels->f32_to_f16(x, n, reinterpret_cast<uint16_t*>(slot));
+    }
+  };
+  const kv::LayerShape& shape = cache.config().layers[static_cast<size_t>(layer)];
+  const int32_t page = row.sequence->page(row.position / kTile);
+  const size_t slot = static_cast<size_t>(row.position % kTile);
+  for (int head = 0; head < shape.n_kv_heads; ++head) {
+    store(cache.config().k_type, k + head * shape.k_dim, shape.k_dim,
+          cache.Keys(layer, page, head) + slot * cache.k_row_bytes(layer));
+    store(cache.config().v_type, v + head * shape.v_dim, shape.v_dim,
+          cache.Values(layer, page, head) + slot * cache.v_row_bytes(layer));
+  }
+}
+
+}  // namespace sluice::ops

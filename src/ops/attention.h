@@ -1,0 +1,66 @@
+// Attention over the KV cache, with an online softmax.
+//
+// The arithmetic is a function of positions only (docs/arithmetic.md, "Attention"): the visible keys are walked in
+// chunks of 512 absolute positions, each starting from a fresh (m, l, o), in tiles of 64 within; chunks are merged in
+// order. So how a prompt is cut into batches, who else is in the batch, and how many workers there are, change nothing.
+// Scratch is constant in the context length.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kv/cache.h"
+#include "memory/arena.h"
+#include "runtime/context.h"
+
+namespace sluice::ops {
+
+// What one layer's attention looks like.
+struct AttentionSpec {
+  int layer = 0;  // in the cache
+  int n_heads = 0;
+  int n_kv_heads = 0;
+  int k_dim = 0;
+  int v_dim = 0;
+  int64_t window = 0;            // query p sees keys k with p − k < window; 0 = all
+  float scale = 1.0f;            // of the scores
+  float softcap = 0.0f;          // 0 = none
+  const float* alibi_slopes = nullptr;  // [n_heads] or null
+};
+
+// One row of a batch: whose past it sees, and where it stands in it. The row's own key is already in the cache.
+struct AttentionRow {
+  const kv::Sequence* sequence;
+  int64_t position;
+};
+
+// Per-worker scratch, planned for a model's largest head group.
+class AttentionScratch {
+ public:
+  // group: the most query heads that share a KV head; v_dim: the largest value head.
+  static uint64_t Bytes(int workers, int group, int v_dim);
+  AttentionScratch(int workers, int group, int v_dim, memory::Arena& arena);
+
+  struct State {
+    float* m;  // [group]
+    float* l;  // [group]
+    float* o;  // [group, v_dim]
+  };
+  State chunk(int worker) const { return At(worker, 0); }
+  State merged(int worker) const { return At(worker, 1); }
+
+ private:
+  State At(int worker, int which) const;
+  int group_, v_dim_;
+  std::span<float> floats_;
+};
+
+// q: [rows, n_heads · k_dim] → out: [rows, n_heads · v_dim].
+void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
+               kv::Cache& cache, std::span<const AttentionRow> rows, const float* q, float* out);
+
+// Stores one row's keys [n_kv_heads, k_dim] and values [n_kv_heads, v_dim] at its position.
+void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer, const AttentionRow& row,
+                   const float* k, const float* v);
+
+}  // namespace sluice::ops
