@@ -92,8 +92,7 @@ void ThreadPool::Open() {
 }
 
 void ThreadPool::Close() {
-  // Run waits for every helper. ParallelFor shuts out those that have not come yet: there is nothing left to
-  // do.
+  // Run waits for every helper. ParallelFor shuts out those that have not come yet: nothing is left to do.
   if (!job_.every_worker) gate_.fetch_and(~kOpen);
   const uint64_t expected = helpers_.size();
   const auto done = [&] {

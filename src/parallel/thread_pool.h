@@ -27,10 +27,10 @@ class ThreadPool {
 
   struct Options {
     int threads = 1;  // workers, the caller included; brought into 1 … kMaxThreads
-    std::vector<int>
-        cores;  // helpers are kept on this set of cores as far as the kernel allows; empty = anywhere
-    // How long a waiting worker spins before it sleeps. A pool with more workers than cores to run on never
-    // spins.
+    // Helpers are kept on this set of cores, as far as the kernel allows; empty = anywhere. The caller's thread
+    // is its owner's business.
+    std::vector<int> cores;
+    // How long a waiting worker spins before it sleeps. With more workers than cores to run on, none spins.
     std::chrono::microseconds spin{50};
   };
 

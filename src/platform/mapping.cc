@@ -27,7 +27,8 @@ Result<Mapping> Mapping::OfFile(const File& file) {
 }
 
 Result<Mapping> Mapping::Anonymous(size_t size, PageSize page_size) {
-  SLUICE_CHECK(size > 0 && size <= SIZE_MAX / 2);
+  SLUICE_CHECK(size > 0);
+  if (size > SIZE_MAX / 2) return OsError(ENOMEM, "taking {} of memory", FormatBytes(size));
   // mmap aligns to a page only: for 2 MiB take that much more and give the ends back.
   const size_t slack = page_size == PageSize::kHuge ? kHugePageBytes : 0;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));

@@ -57,9 +57,11 @@ TEST(MappingTest, TouchTakesThePagesAndDestructionGivesThemBack) {
 }
 
 TEST(MappingTest, TooMuchMemoryIsAnError) {
-  const auto mapping = Mapping::Anonymous(size_t{1} << 60);
-  ASSERT_FALSE(mapping);
-  EXPECT_EQ(mapping.error().code, ErrorCode::kDoesNotFit);
+  for (const size_t size : {size_t{1} << 60, SIZE_MAX}) {
+    const auto mapping = Mapping::Anonymous(size, PageSize::kHuge);
+    ASSERT_FALSE(mapping);
+    EXPECT_EQ(mapping.error().code, ErrorCode::kDoesNotFit);
+  }
 }
 
 }  // namespace
