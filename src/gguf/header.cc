@@ -191,28 +191,6 @@ Result<PendingEntry> ReadEntry(HeaderCursor& cursor, uint64_t index) {
   return entry;
 }
 
-// Rows, elements and bytes, each product checked: whatever comes later may multiply freely.
-Status SetSize(std::string_view name, Tensor& tensor) {
-  const auto too_large = [&] {
-    return Fail(ErrorCode::kCorrupt, "tensor {}: dimensions [{}] are too large to multiply", name,
-                fmt::join(std::span(tensor.dims).first(tensor.n_dims), ", "));
-  };
-  uint64_t elements = 1;
-  for (uint32_t i = 0; i < tensor.n_dims; ++i) {
-    if (tensor.dims[i] == 0) return Fail(ErrorCode::kCorrupt, "tensor {}: dimension {} is 0", name, i);
-    if (!CheckedMultiply(elements, tensor.dims[i], &elements)) return too_large();
-  }
-  if (elements > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return too_large();
-  if (tensor.traits == nullptr) return {};
-  const uint64_t length = tensor.traits->block_length;
-  if (tensor.columns() % length != 0) {
-    return Fail(ErrorCode::kCorrupt, "tensor {}: rows of {} elements are not whole blocks of {}'s {}", name,
-                tensor.columns(), tensor.traits->name, length);
-  }
-  if (!CheckedMultiply(elements / length, tensor.traits->block_bytes, &tensor.size_bytes)) return too_large();
-  return {};
-}
-
 Result<PendingTensor> ReadTensor(HeaderCursor& cursor, uint64_t index) {
   PendingTensor pending;
   auto name = cursor.String("name");
@@ -235,7 +213,8 @@ Result<PendingTensor> ReadTensor(HeaderCursor& cursor, uint64_t index) {
     return Annotate(std::move(status).error(), fmt::format("tensor {}", cursor.View(pending.name)));
   }
   tensor.traits = formats::FindDType(tensor.type_id);
-  SLUICE_TRY(SetSize(cursor.View(pending.name), tensor));
+  tensor.name = cursor.View(pending.name);  // for the message; the lasting view is made when all is read
+  SLUICE_TRY(ComputeSize(tensor));
   return pending;
 }
 
