@@ -11,14 +11,14 @@
 namespace sluice::ops {
 namespace {
 
-struct Setup {
+struct Shape {
   int n_heads, n_kv_heads, k_dim, v_dim;
   int64_t length, window;
   float softcap;
   bool alibi;
 };
 
-class AttentionTest : public testing::TestWithParam<Setup> {};
+class AttentionTest : public testing::TestWithParam<Shape> {};
 
 std::vector<float> Random(size_t n, uint32_t seed) {
   std::mt19937 random(seed);
@@ -28,7 +28,7 @@ std::vector<float> Random(size_t n, uint32_t seed) {
 }
 
 TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
-  const Setup s = GetParam();
+  const Shape s = GetParam();
   memory::Ledger ledger(uint64_t{1} << 30);
   const auto cache = kv::Cache::Create({.layers = {{s.n_kv_heads, s.k_dim, s.v_dim}},
                                         .k_type = kv::KvType::kF32,
@@ -101,10 +101,10 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
-                         testing::Values(Setup{4, 4, 16, 16, 70, 0, 0, false}, Setup{8, 2, 64, 64, 1300, 0, 0, false},
-                                         Setup{6, 1, 40, 24, 600, 0, 5.0f, false},
-                                         Setup{4, 2, 100, 100, 1100, 130, 0, false},
-                                         Setup{3, 3, 16, 16, 520, 0, 0, true}, Setup{16, 2, 128, 128, 515, 64, 0, false}));
+                         testing::Values(Shape{4, 4, 16, 16, 70, 0, 0, false}, Shape{8, 2, 64, 64, 1300, 0, 0, false},
+                                         Shape{6, 1, 40, 24, 600, 0, 5.0f, false},
+                                         Shape{4, 2, 100, 100, 1100, 130, 0, false},
+                                         Shape{3, 3, 16, 16, 520, 0, 0, true}, Shape{16, 2, 128, 128, 515, 64, 0, false}));
 
 }  // namespace
 }  // namespace sluice::ops

@@ -1,0 +1,78 @@
+// Session: one conversation with a model: the tokens it holds, their keys and values, and the logits that follow.
+//
+// Owns its KV cache and activations, all taken at Create. One thread at a time. The context and the model outlive it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/cache.h"
+#include "model/forward.h"
+#include "model/model.h"
+#include "runtime/context.h"
+#include "text/vocabulary.h"
+
+namespace sluice::session {
+
+using text::TokenId;
+
+struct SessionOptions {
+  int64_t context_length = 0;  // most tokens held; > 0
+  int64_t batch = 512;         // tokens read in one go; > 0
+  kv::KvType k_type = kv::KvType::kF16;
+  kv::KvType v_type = kv::KvType::kF16;
+};
+
+// Called with tokens done and tokens in all; returns false to stop.
+using ReadProgress = std::function<bool(int64_t done, int64_t total)>;
+
+class Session {
+ public:
+  // Bytes that a session takes from the ledger: KV cache and activations.
+  static uint64_t Bytes(const model::Model& model, const SessionOptions& options, int workers);
+
+  // Errors: kDoesNotFit when the ledger has no room, kUnsupported for a type of cache that this model can't have.
+  static Result<std::unique_ptr<Session>> Create(const runtime::Context& context, const model::Model& model,
+                                                 const SessionOptions& options);
+
+  const model::Model& model() const { return model_; }
+  int64_t context_length() const { return options_.context_length; }
+  int64_t batch() const { return options_.batch; }
+
+  // What has been read so far.
+  std::span<const TokenId> tokens() const { return tokens_; }
+  // Logits [vocab_size] of what follows the last token. Empty before anything was read.
+  std::span<const float> logits() const { return logits_; }
+
+  // Makes the session hold exactly `ids` (at least one): what it already holds of them is kept, the rest is read.
+  // Returns how many were kept. Errors: kDoesNotFit when there are more than context_length; kInvalidArgument for ids
+  // outside the vocabulary; kInterrupted when `progress` says so (what was read until then is kept).
+  Result<int64_t> Read(std::span<const TokenId> ids, const ReadProgress& progress = {});
+
+  // Reads one more token. Errors: kDoesNotFit when the context is full.
+  Status Advance(TokenId id);
+
+  // The logits after each of `ids`, which follow what the session holds: for perplexity and comparisons.
+  Status ReadAll(std::span<const TokenId> ids, const std::function<void(size_t index, std::span<const float>)>& sink);
+
+  // Forgets the tokens from `length` on. The logits are gone until something is read.
+  void Truncate(int64_t length);
+
+ private:
+  Session(const model::Model& model, const SessionOptions& options) : model_(model), options_(options) {}
+  Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink);
+
+  const model::Model& model_;
+  const SessionOptions options_;
+  std::unique_ptr<kv::Cache> cache_;
+  std::unique_ptr<kv::Sequence> sequence_;
+  std::unique_ptr<model::Forward> forward_;
+  std::vector<TokenId> tokens_;
+  std::vector<float> logits_;
+  std::vector<model::BatchRow> rows_;  // of the batch under way
+};
+
+}  // namespace sluice::session
