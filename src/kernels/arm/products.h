@@ -1,0 +1,358 @@
+// Products with quantised weights, for the three ARM instruction sets. Four weight rows are taken at a time, and the
+// float steps work on the four in lanes, so each follows the canonical order (docs/arithmetic.md, section 4).
+//
+//   one activation row:  codes go from the block straight into dot products in registers
+//   several:             four rows are unpacked into a panel of int8 in this thread's scratch, in the order that the
+//                        instruction set multiplies in, and the panel is run against every activation row
+//
+// `Isa` is a struct with
+//   Dot(acc, w, q)            acc + products of 16 pairs, spread over the four lanes in any way
+//   Pack(rows, panel)         16 columns of codes of four rows → 64 bytes
+//   PanelDots<kColumns, kBatch>(panel, q, out)   out[b] lane r: Σ row r · activation row b over kColumns packed columns
+// Private to this folder; in an anonymous namespace, as formats.h.
+#pragma once
+
+#include <new>
+
+#include "kernels/arm/formats.h"
+#include "kernels/kernels.h"
+#include "kernels/scalar.h"
+
+namespace sluice::kernels::arm {
+namespace {
+
+constexpr int kRows = 4;              // weight rows side by side
+constexpr int kPanelColumns = 4096;   // a panel of codes takes a part of L1
+constexpr int kPanelGroups = kPanelColumns / 16;
+constexpr int kPanelBlocks = kPanelColumns / 32;
+constexpr int kBatchTile = 64;        // activation rows that one panel meets before it is unpacked anew
+constexpr int kMaxChains = 8;
+
+// Lane i: the sum of the lanes of the i-th argument.
+inline int32x4_t SumEach(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+  return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+}
+
+// One canonical step for four rows. `msum` is read only with a minimum.
+template <bool kMinimum>
+inline float32x4_t Step(float32x4_t acc, float32x4_t d, float32x4_t dmin, float dx, int32x4_t isum, int32x4_t msum) {
+  acc = vfmaq_f32(acc, vmulq_n_f32(d, dx), vcvtq_f32_s32(isum));
+  if constexpr (kMinimum) acc = vfmsq_f32(acc, vmulq_n_f32(dmin, dx), vcvtq_f32_s32(msum));
+  return acc;
+}
+
+template <int kChains>
+inline float32x4_t Fold(const float32x4_t* chain) {
+  if constexpr (kChains == 1) {
+    return chain[0];
+  } else {
+    const float32x4_t even = vaddq_f32(vaddq_f32(chain[0], chain[4]), vaddq_f32(chain[2], chain[6]));
+    const float32x4_t odd = vaddq_f32(vaddq_f32(chain[1], chain[5]), vaddq_f32(chain[3], chain[7]));
+    return vaddq_f32(even, odd);
+  }
+}
+
+// The first `rows` lanes.
+inline void StoreRows(float32x4_t value, int64_t rows, float* y) {
+  if (rows >= kRows) {
+    vst1q_f32(y, value);
+  } else {
+    float lanes[kRows];
+    vst1q_f32(lanes, value);
+    for (int64_t j = 0; j < rows; ++j) y[j] = lanes[j];
+  }
+}
+
+// Four row addresses from `first` on; where the matrix ends, its last row again, whose results are not stored.
+struct RowPointers {
+  RowPointers(const MatmulArgs& args, int64_t first) {
+    for (int j = 0; j < kRows; ++j) {
+      const int64_t r = first + j < args.rows ? first + j : args.rows - 1;
+      row[j] = args.weights + static_cast<size_t>(r) * args.row_bytes;
+    }
+  }
+  const std::byte* row[kRows];
+};
+
+// --- one activation row ---
+
+// The integer sum of a block, spread over four lanes.
+template <typename Isa, typename Reader>
+inline int32x4_t BlockSum(const Reader& reader, const int8_t* q) {
+  const int32x4_t zero = vdupq_n_s32(0);
+  int32x4_t sum = zero;
+  if constexpr (Reader::kScaled) {
+    const int8x16_t packed = reader.Scales();
+    const int16x8_t low = vmovl_s8(vget_low_s8(packed));
+    const int16x8_t high = vmovl_high_s8(packed);
+    int32_t scales[16];
+    vst1q_s32(scales, vmovl_s16(vget_low_s16(low)));
+    vst1q_s32(scales + 4, vmovl_high_s16(low));
+    vst1q_s32(scales + 8, vmovl_s16(vget_low_s16(high)));
+    vst1q_s32(scales + 12, vmovl_high_s16(high));
+    reader.Codes([&](int g, int8x16_t a, int8x16_t b) {
+      const int32x4_t first = Isa::Dot(zero, a, vld1q_s8(q + 32 * g));
+      if constexpr (Reader::kGroup == 16) {
+        sum = vmlaq_n_s32(sum, first, scales[2 * g]);
+        sum = vmlaq_n_s32(sum, Isa::Dot(zero, b, vld1q_s8(q + 32 * g + 16)), scales[2 * g + 1]);
+      } else {
+        sum = vmlaq_n_s32(sum, Isa::Dot(first, b, vld1q_s8(q + 32 * g + 16)), scales[g]);
+      }
+    });
+  } else {
+    reader.Codes([&](int g, int8x16_t a, int8x16_t b) {
+      sum = Isa::Dot(sum, a, vld1q_s8(q + 32 * g));
+      sum = Isa::Dot(sum, b, vld1q_s8(q + 32 * g + 16));
+    });
+  }
+  return sum;
+}
+
+// Σ mins[g] · (sum of q over group g), spread over four lanes. `sums` has one entry for each 16 elements.
+template <typename Reader>
+inline int32x4_t MinimumSum(const Reader& reader, const int16_t* sums) {
+  if constexpr (!Reader::kScaled) {
+    return vsetq_lane_s32(sums[0] + sums[1], vdupq_n_s32(0), 0);
+  } else {
+    const int8x16_t mins = reader.Mins();
+    const int16x8_t low = vmovl_s8(vget_low_s8(mins));
+    const int16x8_t first = vld1q_s16(sums);
+    const int16x8_t second = vld1q_s16(sums + 8);
+    if constexpr (Reader::kGroup == 16) {
+      const int16x8_t high = vmovl_high_s8(mins);
+      int32x4_t sum = vmull_s16(vget_low_s16(low), vget_low_s16(first));
+      sum = vmlal_high_s16(sum, low, first);
+      sum = vmlal_s16(sum, vget_low_s16(high), vget_low_s16(second));
+      return vmlal_high_s16(sum, high, second);
+    } else {
+      const int16x8_t pairs = vpaddq_s16(first, second);
+      return vmlal_high_s16(vmull_s16(vget_low_s16(low), vget_low_s16(pairs)), low, pairs);
+    }
+  }
+}
+
+template <typename Isa, typename Reader>
+void MatmulOne(const MatmulArgs& args) {
+  const int64_t blocks = args.x.columns / Reader::kLength;
+  for (int64_t r = 0; r < args.rows; r += kRows) {
+    const RowPointers pointers(args, r);
+    float32x4_t chain[Reader::kChains];
+    for (float32x4_t& acc : chain) acc = vdupq_n_f32(0);
+    for (int64_t k = 0; k < blocks; ++k) {
+      const int8_t* q = args.x.q + k * Reader::kLength;
+      int32x4_t isum[kRows];
+      int32x4_t msum[kRows] = {};
+      float d[kRows];
+      float dmin[kRows] = {};
+      for (int j = 0; j < kRows; ++j) {
+        const Reader reader(pointers.row[j] + static_cast<size_t>(k) * Reader::kBytes);
+        d[j] = reader.d();
+        isum[j] = BlockSum<Isa>(reader, q);
+        if constexpr (Reader::kMinimum) {
+          dmin[j] = reader.dmin();
+          msum[j] = MinimumSum(reader, args.x.sums + k * (Reader::kLength / 16));
+        }
+      }
+      float32x4_t& acc = chain[k % Reader::kChains];
+      acc = Step<Reader::kMinimum>(acc, vld1q_f32(d), vld1q_f32(dmin), args.x.scale[k],
+                                   SumEach(isum[0], isum[1], isum[2], isum[3]),
+                                   SumEach(msum[0], msum[1], msum[2], msum[3]));
+    }
+    StoreRows(Fold<Reader::kChains>(chain), args.rows - r, args.y + r);
+  }
+}
+
+// --- several activation rows ---
+
+// Four rows of up to kPanelColumns columns, unpacked. Group and block arrays are [group or block][row].
+struct Panel {
+  alignas(64) int8_t codes[kRows * kPanelColumns];  // in Isa's order: 64 bytes for each 16 columns
+  int16_t scales[kPanelGroups * kRows];
+  int16_t mins[kPanelGroups * kRows];
+  float d[kPanelBlocks * kRows];
+  float dmin[kPanelBlocks * kRows];
+  float32x4_t chains[kBatchTile * kMaxChains];  // [activation row][chain], four weight rows in the lanes
+};
+static_assert(sizeof(Panel) <= kMatmulScratchBytes);
+
+// Unpacks `blocks` blocks of four rows.
+template <typename Isa, typename Reader>
+void FillPanel(const RowPointers& pointers, int64_t first_block, int64_t blocks, Panel& panel) {
+  constexpr int kGroups = Reader::kLength / Reader::kGroup;
+  for (int64_t k = 0; k < blocks; ++k) {
+    int8_t codes[kRows][Reader::kLength];
+    for (int j = 0; j < kRows; ++j) {
+      const Reader reader(pointers.row[j] + static_cast<size_t>(first_block + k) * Reader::kBytes);
+      reader.Codes([&](int g, int8x16_t a, int8x16_t b) {
+        vst1q_s8(codes[j] + 32 * g, a);
+        vst1q_s8(codes[j] + 32 * g + 16, b);
+      });
+      panel.d[k * kRows + j] = reader.d();
+      if constexpr (Reader::kMinimum) panel.dmin[k * kRows + j] = reader.dmin();
+      if constexpr (Reader::kScaled) {
+        int8_t scales[16];
+        int8_t mins[16] = {};
+        vst1q_s8(scales, reader.Scales());
+        if constexpr (Reader::kMinimum) vst1q_s8(mins, reader.Mins());
+        for (int g = 0; g < kGroups; ++g) {
+          panel.scales[(k * kGroups + g) * kRows + j] = scales[g];
+          panel.mins[(k * kGroups + g) * kRows + j] = mins[g];
+        }
+      }
+    }
+    for (int c = 0; c < Reader::kLength; c += 16) {
+      const int8x16_t rows[kRows] = {vld1q_s8(codes[0] + c), vld1q_s8(codes[1] + c), vld1q_s8(codes[2] + c),
+                                     vld1q_s8(codes[3] + c)};
+      Isa::Pack(rows, panel.codes + (k * Reader::kLength + c) * kRows);
+    }
+  }
+}
+
+// Lane r: Σ_g mins[g][r] · (sum of q over group g) of one block.
+template <typename Reader>
+inline int32x4_t PanelMinimumSum(const int16_t* mins, const int16_t* sums) {
+  if constexpr (!Reader::kScaled) {
+    return vdupq_n_s32(sums[0] + sums[1]);
+  } else {
+    constexpr int kSumsPerGroup = Reader::kGroup / 16;
+    int32x4_t total = vdupq_n_s32(0);
+    for (int g = 0; g < Reader::kLength / Reader::kGroup; ++g) {
+      int sum = sums[g * kSumsPerGroup];
+      if constexpr (kSumsPerGroup == 2) sum += sums[2 * g + 1];
+      total = vmlal_n_s16(total, vld1_s16(mins + g * kRows), static_cast<int16_t>(sum));
+    }
+    return total;
+  }
+}
+
+// kBatch activation rows that a panel meets together.
+template <int kBatch>
+struct ActivationTile {
+  const int8_t* q[kBatch];
+  const int16_t* sums[kBatch];
+  const float* scale[kBatch];
+  float32x4_t* chains[kBatch];
+};
+
+template <typename Isa, typename Reader, int kBatch>
+void RunPanel(const Panel& panel, int64_t blocks, const ActivationTile<kBatch>& x) {
+  constexpr int kGroups = Reader::kLength / Reader::kGroup;
+  for (int64_t k = 0; k < blocks; ++k) {
+    int32x4_t isum[kBatch];
+    for (int32x4_t& sum : isum) sum = vdupq_n_s32(0);
+    for (int g = 0; g < kGroups; ++g) {
+      const int64_t column = k * Reader::kLength + g * Reader::kGroup;
+      const int8_t* q[kBatch];
+      for (int b = 0; b < kBatch; ++b) q[b] = x.q[b] + column;
+      int32x4_t dots[kBatch];
+      Isa::template PanelDots<Reader::kGroup, kBatch>(panel.codes + column * kRows, q, dots);
+      if constexpr (Reader::kScaled) {
+        const int32x4_t scales = vmovl_s16(vld1_s16(panel.scales + (k * kGroups + g) * kRows));
+        for (int b = 0; b < kBatch; ++b) isum[b] = vmlaq_s32(isum[b], dots[b], scales);
+      } else {
+        for (int b = 0; b < kBatch; ++b) isum[b] = vaddq_s32(isum[b], dots[b]);
+      }
+    }
+    const float32x4_t d = vld1q_f32(panel.d + k * kRows);
+    const float32x4_t dmin = Reader::kMinimum ? vld1q_f32(panel.dmin + k * kRows) : d;
+    for (int b = 0; b < kBatch; ++b) {
+      int32x4_t msum = isum[b];
+      if constexpr (Reader::kMinimum) {
+        msum = PanelMinimumSum<Reader>(panel.mins + k * kGroups * kRows, x.sums[b] + k * (Reader::kLength / 16));
+      }
+      float32x4_t& acc = x.chains[b][k % Reader::kChains];
+      acc = Step<Reader::kMinimum>(acc, d, dmin, x.scale[b][k], isum[b], msum);
+    }
+  }
+}
+
+// Runs the panel against activation rows [first, first + count) of the batch tile. Where kBatch is more than count, the
+// last row is computed again, into chains that nobody reads.
+template <typename Isa, typename Reader, int kBatch>
+void RunTile(Panel& panel, const MatmulArgs& args, int64_t first_block, int64_t blocks, int64_t tile, int64_t first,
+             int64_t count) {
+  float32x4_t unused[kMaxChains] = {};
+  ActivationTile<kBatch> x;
+  for (int b = 0; b < kBatch; ++b) {
+    const int64_t local = first + (b < count ? b : count - 1);
+    const int64_t row = tile + local;
+    x.q[b] = args.x.q + row * args.x.columns + first_block * Reader::kLength;
+    x.sums[b] = args.x.sums + (row * args.x.columns + first_block * Reader::kLength) / 16;
+    x.scale[b] = args.x.scale + row * (args.x.columns / Reader::kLength) + first_block;
+    x.chains[b] = b < count ? panel.chains + local * kMaxChains : unused;
+  }
+  RunPanel<Isa, Reader, kBatch>(panel, blocks, x);
+}
+
+template <typename Isa, typename Reader>
+void MatmulMany(const MatmulArgs& args) {
+  constexpr int64_t kPanelStep = kPanelColumns / Reader::kLength;  // a multiple of kChains: chains line up across panels
+  static_assert(kPanelStep % Reader::kChains == 0);
+  Panel& panel = *new (args.scratch.data()) Panel;
+  const int64_t blocks = args.x.columns / Reader::kLength;
+  for (int64_t r = 0; r < args.rows; r += kRows) {
+    const RowPointers pointers(args, r);
+    for (int64_t tile = 0; tile < args.x.batch; tile += kBatchTile) {
+      const int64_t count = args.x.batch - tile < kBatchTile ? args.x.batch - tile : kBatchTile;
+      for (int64_t i = 0; i < count * kMaxChains; ++i) panel.chains[i] = vdupq_n_f32(0);
+      for (int64_t k = 0; k < blocks; k += kPanelStep) {
+        const int64_t n = blocks - k < kPanelStep ? blocks - k : kPanelStep;
+        FillPanel<Isa, Reader>(pointers, k, n, panel);
+        int64_t b = 0;
+        for (; count - b > 2; b += 4) {
+          RunTile<Isa, Reader, 4>(panel, args, k, n, tile, b, count - b < 4 ? count - b : 4);
+        }
+        if (b < count) RunTile<Isa, Reader, 2>(panel, args, k, n, tile, b, count - b);
+      }
+      for (int64_t b = 0; b < count; ++b) {
+        StoreRows(Fold<Reader::kChains>(panel.chains + b * kMaxChains), args.rows - r,
+                  args.y + (tile + b) * args.y_stride + r);
+      }
+    }
+  }
+}
+
+template <typename Isa, typename Reader>
+void Matmul(const MatmulArgs& args) {
+  static_assert(Reader::kLength <= 256);
+  if (args.x.batch == 1) {
+    MatmulOne<Isa, Reader>(args);
+  } else {
+    MatmulMany<Isa, Reader>(args);
+  }
+}
+
+// The quantised part of an instruction set's table.
+template <typename Isa>
+constexpr void AddQuantised(std::array<MatmulFn, formats::kDTypeLimit>& table) {
+  using enum DType;
+  const auto set = [&table](DType type, MatmulFn function) { table[static_cast<size_t>(type)] = function; };
+  set(kQ4_0, Matmul<Isa, ReaderQ4_0>);
+  set(kQ4_1, Matmul<Isa, ReaderQ4_1>);
+  set(kQ5_0, Matmul<Isa, ReaderQ5_0>);
+  set(kQ5_1, Matmul<Isa, ReaderQ5_1>);
+  set(kQ8_0, Matmul<Isa, ReaderQ8_0>);
+  set(kQ2_K, Matmul<Isa, ReaderQ2_K>);
+  set(kQ3_K, Matmul<Isa, ReaderQ3_K>);
+  set(kQ4_K, Matmul<Isa, ReaderQ4_K>);
+  set(kQ5_K, Matmul<Isa, ReaderQ5_K>);
+  set(kQ6_K, Matmul<Isa, ReaderQ6_K>);
+  set(kIQ4_NL, Matmul<Isa, ReaderIQ4_NL>);
+  set(kIQ4_XS, Matmul<Isa, ReaderIQ4_XS>);
+  set(kMXFP4, Matmul<Isa, ReaderUnpacked<kMXFP4, sizeof(formats::BlockMXFP4), 32, 32>>);
+  set(kQ2_0, Matmul<Isa, ReaderUnpacked<kQ2_0, sizeof(formats::BlockQ2_0), 64, 64>>);
+  set(kQ1_0, Matmul<Isa, ReaderUnpacked<kQ1_0, sizeof(formats::BlockQ1_0), 128, 128>>);
+  set(kTQ1_0, Matmul<Isa, ReaderUnpacked<kTQ1_0, sizeof(formats::BlockTQ1_0), 256, 256>>);
+  set(kTQ2_0, Matmul<Isa, ReaderUnpacked<kTQ2_0, sizeof(formats::BlockTQ2_0), 256, 256>>);
+  set(kIQ1_S, Matmul<Isa, ReaderUnpacked<kIQ1_S, sizeof(formats::BlockIQ1_S), 256, 32>>);
+  set(kIQ1_M, Matmul<Isa, ReaderUnpacked<kIQ1_M, sizeof(formats::BlockIQ1_M), 256, 16>>);
+  set(kIQ2_XXS, Matmul<Isa, ReaderUnpacked<kIQ2_XXS, sizeof(formats::BlockIQ2_XXS), 256, 32>>);
+  set(kIQ2_XS, Matmul<Isa, ReaderUnpacked<kIQ2_XS, sizeof(formats::BlockIQ2_XS), 256, 16>>);
+  set(kIQ2_S, Matmul<Isa, ReaderUnpacked<kIQ2_S, sizeof(formats::BlockIQ2_S), 256, 16>>);
+  set(kIQ3_XXS, Matmul<Isa, ReaderUnpacked<kIQ3_XXS, sizeof(formats::BlockIQ3_XXS), 256, 32>>);
+  set(kIQ3_S, Matmul<Isa, ReaderUnpacked<kIQ3_S, sizeof(formats::BlockIQ3_S), 256, 32>>);
+  set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
+}
+
+}  // namespace
+}  // namespace sluice::kernels::arm

@@ -1,0 +1,72 @@
+// The table of AVX2. Compiled without flags of its own: it only names functions.
+#include "kernels/x86/avx2.h"
+
+#include "kernels/scalar.h"
+
+namespace sluice::kernels {
+namespace {
+
+using MatmulTable = std::array<MatmulFn, formats::kDTypeLimit>;
+
+constexpr MatmulTable MakeMatmulTable() {
+  using enum formats::DType;
+  using scalar::MatmulQuantised;
+  MatmulTable table{};
+  const auto set = [&](formats::DType dtype, MatmulFn matmul) { table[static_cast<size_t>(dtype)] = matmul; };
+  set(kF32, avx2::MatmulF32);
+  set(kF16, avx2::MatmulF16);
+  set(kBF16, avx2::MatmulBf16);
+  set(kQ4_0, avx2::MatmulQ4_0);
+  set(kQ4_1, avx2::MatmulQ4_1);
+  set(kQ5_0, avx2::MatmulQ5_0);
+  set(kQ5_1, avx2::MatmulQ5_1);
+  set(kQ8_0, avx2::MatmulQ8_0);
+  set(kIQ4_NL, avx2::MatmulIQ4_NL);
+  set(kMXFP4, avx2::MatmulMXFP4);
+  set(kQ2_K, avx2::MatmulQ2_K);
+  set(kQ3_K, avx2::MatmulQ3_K);
+  set(kQ4_K, avx2::MatmulQ4_K);
+  set(kQ5_K, avx2::MatmulQ5_K);
+  set(kQ6_K, avx2::MatmulQ6_K);
+  set(kIQ4_XS, avx2::MatmulIQ4_XS);
+  // Formats without kernels of their own yet.
+  set(kIQ2_XXS, MatmulQuantised<kIQ2_XXS>);
+  set(kIQ2_XS, MatmulQuantised<kIQ2_XS>);
+  set(kIQ2_S, MatmulQuantised<kIQ2_S>);
+  set(kIQ3_XXS, MatmulQuantised<kIQ3_XXS>);
+  set(kIQ3_S, MatmulQuantised<kIQ3_S>);
+  set(kIQ1_S, MatmulQuantised<kIQ1_S>);
+  set(kIQ1_M, MatmulQuantised<kIQ1_M>);
+  set(kTQ1_0, MatmulQuantised<kTQ1_0>);
+  set(kTQ2_0, MatmulQuantised<kTQ2_0>);
+  set(kNVFP4, MatmulQuantised<kNVFP4>);
+  set(kQ1_0, MatmulQuantised<kQ1_0>);
+  set(kQ2_0, MatmulQuantised<kQ2_0>);
+  return table;
+}
+
+bool Supported(const platform::CpuFeatures& cpu) {
+  return cpu.avx2 && cpu.fma && cpu.f16c;
+}
+
+}  // namespace
+
+constinit const Kernels kAvx2Kernels = {
+    .name = "avx2",
+    .supported = Supported,
+    .quantize_row = avx2::QuantizeRow,
+    .matmul = MakeMatmulTable(),
+    .attention_tile = {avx2::AttentionTileF32, avx2::AttentionTileF16},
+    .f32_to_f16 = avx2::F32ToF16Row,
+    .rms_norm = avx2::RmsNorm,
+    .layer_norm = avx2::LayerNorm,
+    .silu = avx2::Silu,
+    .gelu_tanh = avx2::GeluTanh,
+    .gelu_erf = avx2::GeluErf,
+    .relu_squared = avx2::ReluSquared,
+    .softcap = avx2::Softcap,
+    .rope_interleaved = avx2::RopeInterleaved,
+    .rope_half = avx2::RopeHalf,
+};
+
+}  // namespace sluice::kernels

@@ -1,0 +1,48 @@
+// The AVX2 kernels, one function each. Private to this folder; the table is in avx2.cc.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace sluice::kernels {
+
+extern const Kernels kAvx2Kernels;
+
+namespace avx2 {
+
+// avx2_products.cc
+void MatmulF32(const MatmulArgs& args);
+void MatmulF16(const MatmulArgs& args);
+void MatmulBf16(const MatmulArgs& args);
+void MatmulQ4_0(const MatmulArgs& args);
+void MatmulQ4_1(const MatmulArgs& args);
+void MatmulQ5_0(const MatmulArgs& args);
+void MatmulQ5_1(const MatmulArgs& args);
+void MatmulQ8_0(const MatmulArgs& args);
+void MatmulIQ4_NL(const MatmulArgs& args);
+void MatmulMXFP4(const MatmulArgs& args);
+void MatmulQ2_K(const MatmulArgs& args);
+void MatmulQ3_K(const MatmulArgs& args);
+void MatmulQ4_K(const MatmulArgs& args);
+void MatmulQ5_K(const MatmulArgs& args);
+void MatmulQ6_K(const MatmulArgs& args);
+void MatmulIQ4_XS(const MatmulArgs& args);
+
+// avx2_attention.cc
+void AttentionTileF32(const AttentionTileArgs& args);
+void AttentionTileF16(const AttentionTileArgs& args);
+
+// avx2_rows.cc
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums);
+void F32ToF16Row(const float* x, int64_t n, uint16_t* y);
+void RmsNorm(const float* x, const float* weight, int64_t n, float eps, float* y);
+void LayerNorm(const float* x, const float* weight, const float* bias, int64_t n, float eps, float* y);
+void Silu(const float* gate, const float* up, int64_t n, float* y);
+void GeluTanh(const float* gate, const float* up, int64_t n, float* y);
+void GeluErf(const float* gate, const float* up, int64_t n, float* y);
+void ReluSquared(const float* gate, const float* up, int64_t n, float* y);
+void Softcap(const float* x, int64_t n, float cap, float* y);
+void RopeInterleaved(float* x, const float* cos, const float* sin, int64_t pairs);
+void RopeHalf(float* x, const float* cos, const float* sin, int64_t pairs);
+
+}  // namespace avx2
+}  // namespace sluice::kernels

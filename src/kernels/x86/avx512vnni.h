@@ -1,0 +1,35 @@
+// The AVX-512 VNNI kernels, one function each. Private to this folder; the table is in avx512vnni.cc.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace sluice::kernels {
+
+extern const Kernels kAvx512VnniKernels;
+
+namespace avx512vnni {
+
+// avx512vnni_products.cc
+void MatmulF32(const MatmulArgs& args);
+void MatmulF16(const MatmulArgs& args);
+void MatmulBf16(const MatmulArgs& args);
+void MatmulQ4_0(const MatmulArgs& args);
+void MatmulQ4_1(const MatmulArgs& args);
+void MatmulQ5_0(const MatmulArgs& args);
+void MatmulQ5_1(const MatmulArgs& args);
+void MatmulQ8_0(const MatmulArgs& args);
+void MatmulIQ4_NL(const MatmulArgs& args);
+void MatmulMXFP4(const MatmulArgs& args);
+void MatmulQ2_K(const MatmulArgs& args);
+void MatmulQ3_K(const MatmulArgs& args);
+void MatmulQ4_K(const MatmulArgs& args);
+void MatmulQ5_K(const MatmulArgs& args);
+void MatmulQ6_K(const MatmulArgs& args);
+void MatmulIQ4_XS(const MatmulArgs& args);
+
+// avx512vnni_attention.cc
+void AttentionTileF32(const AttentionTileArgs& args);
+void AttentionTileF16(const AttentionTileArgs& args);
+
+}  // namespace avx512vnni
+}  // namespace sluice::kernels

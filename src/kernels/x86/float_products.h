@@ -1,0 +1,106 @@
+// Products with F32, F16 and BF16 weights: tiles of rows × activation rows, 16 lanes each. Templates of internal linkage
+// (isa_avx2.h).
+#pragma once
+
+#include "kernels/kernels.h"
+#include "kernels/x86/vectors.h"
+
+namespace sluice::kernels {
+namespace {
+
+struct WeightF32 {
+  static constexpr int kBytes = 4;
+  template <class Isa>
+  static inline typename Isa::Lanes Load(const void* p) {
+    return Isa::LoadF32(p);
+  }
+};
+struct WeightF16 {
+  static constexpr int kBytes = 2;
+  template <class Isa>
+  static inline typename Isa::Lanes Load(const void* p) {
+    return Isa::LoadF16(p);
+  }
+};
+struct WeightBf16 {
+  static constexpr int kBytes = 2;
+  template <class Isa>
+  static inline typename Isa::Lanes Load(const void* p) {
+    return Isa::LoadBf16(p);
+  }
+};
+
+// The last n < 16 elements of a row, filled up with zeros.
+template <class Isa, class Weight>
+inline typename Isa::Lanes LoadLast(const std::byte* p, int64_t n) {
+  alignas(64) std::byte copy[16 * Weight::kBytes] = {};
+  std::memcpy(copy, p, static_cast<size_t>(n) * Weight::kBytes);
+  return Weight::template Load<Isa>(copy);
+}
+
+// y[c * y_stride + r] for R rows of weights and C rows of activations.
+template <class Isa, class Weight, int R, int C>
+inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, int64_t columns, float* y,
+                    int64_t y_stride) {
+  typename Isa::Lanes acc[R][C];
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) acc[r][c] = Isa::Set(0.0f);
+  }
+  int64_t i = 0;
+  for (; i + 16 <= columns; i += 16) {
+    typename Isa::Lanes w[R];
+    for (int r = 0; r < R; ++r) {
+      const std::byte* p = weights + r * row_bytes + i * Weight::kBytes;
+      PrefetchLines(p + R * row_bytes, 1);
+      w[r] = Weight::template Load<Isa>(p);
+    }
+    for (int c = 0; c < C; ++c) {
+      const typename Isa::Lanes v = Isa::LoadF32(x + c * columns + i);
+      for (int r = 0; r < R; ++r) acc[r][c] = Isa::Fma(w[r], v, acc[r][c]);
+    }
+  }
+  if (i < columns) {
+    for (int c = 0; c < C; ++c) {
+      const auto* last = reinterpret_cast<const std::byte*>(x + c * columns + i);
+      const typename Isa::Lanes v = LoadLast<Isa, WeightF32>(last, columns - i);
+      for (int r = 0; r < R; ++r) {
+        const std::byte* p = weights + r * row_bytes + i * Weight::kBytes;
+        acc[r][c] = Isa::Fma(LoadLast<Isa, Weight>(p, columns - i), v, acc[r][c]);
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < C; ++c) y[c * y_stride + r] = Isa::Fold(acc[r][c]);
+  }
+}
+
+// kRows and kColumns are the tile's size for batches: as many accumulators as registers allow. Single activation rows
+// take kSingleRows rows of weights at once, to have enough independent chains.
+template <class Isa, class Weight, int kSingleRows, int kRows, int kColumns>
+inline void MatmulFloats(const MatmulArgs& args) {
+  const ActivationRows& x = args.x;
+  const auto tile = [&]<int R, int C>(int64_t r, int64_t b) {
+    DotTile<Isa, Weight, R, C>(args.weights + static_cast<size_t>(r) * args.row_bytes, args.row_bytes,
+                               x.f32 + b * x.columns, x.columns, args.y + b * args.y_stride + r, args.y_stride);
+  };
+  if (x.batch == 1) {
+    int64_t r = 0;
+    for (; r + kSingleRows <= args.rows; r += kSingleRows) tile.template operator()<kSingleRows, 1>(r, 0);
+    for (; r < args.rows; ++r) tile.template operator()<1, 1>(r, 0);
+    return;
+  }
+  for (int64_t r = 0; r < args.rows;) {
+    const bool whole = r + kRows <= args.rows;
+    int64_t b = 0;
+    if (whole) {
+      for (; b + kColumns <= x.batch; b += kColumns) tile.template operator()<kRows, kColumns>(r, b);
+      for (; b < x.batch; ++b) tile.template operator()<kRows, 1>(r, b);
+    } else {
+      for (; b < x.batch; ++b) tile.template operator()<1, 1>(r, b);
+    }
+    r += whole ? kRows : 1;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kernels

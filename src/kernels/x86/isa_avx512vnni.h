@@ -1,0 +1,48 @@
+// The few operations in which AVX2 and AVX-512 VNNI differ: the AVX-512 VNNI side. See isa_avx2.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/x86/vectors.h"
+
+namespace sluice::kernels {
+namespace {
+
+struct Avx512Vnni {
+  static inline __m256i MulAddPairs(__m256i acc, __m256i a, __m256i b) { return _mm256_dpwssd_epi32(acc, a, b); }
+  static inline __m256i DotUnsigned(__m256i u, __m256i x) {
+    return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, x);
+  }
+  // w + 128 is unsigned.
+  static constexpr int kSignedExcess = 128;
+  static inline __m256i DotSigned(__m256i w, __m256i x) {
+    return DotUnsigned(_mm256_xor_si256(w, _mm256_set1_epi8(-128)), x);
+  }
+  static inline __m256i OrMasked(__m256i a, __m256i b, __m256i mask) {
+    return _mm256_ternarylogic_epi32(a, b, mask, 0xf8);
+  }
+  static inline __m256i SpreadBits(uint32_t bits, int8_t value) {
+    return _mm256_maskz_set1_epi8(bits, value);
+  }
+
+  using Lanes = __m512;
+  static inline Lanes Set(float v) { return _mm512_set1_ps(v); }
+  static inline Lanes LoadF32(const void* p) { return _mm512_loadu_ps(p); }
+  static inline Lanes LoadF16(const void* p) { return _mm512_cvtph_ps(Load256(p)); }
+  static inline Lanes LoadBf16(const void* p) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(Load256(p)), 16));
+  }
+  static inline void Store(float* p, Lanes v) { _mm512_storeu_ps(p, v); }
+  static inline Lanes Add(Lanes a, Lanes b) { return _mm512_add_ps(a, b); }
+  static inline Lanes Multiply(Lanes a, Lanes b) { return _mm512_mul_ps(a, b); }
+  static inline Lanes Fma(Lanes a, Lanes b, Lanes c) { return _mm512_fmadd_ps(a, b, c); }
+  static inline float Fold(Lanes v) {
+    const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
+    return Fold8(_mm256_add_ps(_mm512_castps512_ps256(v), high));
+  }
+};
+
+}  // namespace
+}  // namespace sluice::kernels
