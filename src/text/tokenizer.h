@@ -62,6 +62,9 @@ class Tokenizer {
   // True when Encode puts a space in front of a text (SentencePiece): a generated answer begins with one too.
   bool adds_space_prefix() const;
 
+  // True for models whose own decoder cleans up spaces (DecodeOptions::clean_up_spaces).
+  bool cleans_up_spaces() const;
+
   // Remarks about the file, each one sentence, fit to be shown once at load.
   const std::vector<std::string>& warnings() const;
 

@@ -6,6 +6,7 @@
 // after Create: any number of threads may read.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,33 +33,30 @@ struct VocabularySource {
   std::vector<std::string_view> merges;  // tokenizer.ggml.merges
   size_t n_tokens_without_list = 0;      // {architecture}.vocab_size, for model "none"
 
-  // Ids as written in the file; out-of-range values are expected here.
-  std::optional<int64_t> bos, eos;   // tokenizer.ggml.bos_token_id, .eos_token_id
-  std::optional<int64_t> eot, eom;   // tokenizer.ggml.eot_token_id, .eom_token_id
-  std::optional<int64_t> unknown;    // tokenizer.ggml.unknown_token_id
-  std::optional<int64_t> separator;  // tokenizer.ggml.seperator_token_id (sic)
-  std::optional<int64_t> padding;    // tokenizer.ggml.padding_token_id
-  std::optional<int64_t> mask;       // tokenizer.ggml.mask_token_id
+  // Ids as written in the file; out-of-range values are expected here. The key is
+  // tokenizer.ggml.<name>_token_id.
+  std::optional<int64_t> bos, eos, eot, eom;                 // bos (bert: cls), eos, eot, eom
+  std::optional<int64_t> unknown, separator, padding, mask;  // unknown, seperator (sic), padding, mask
   std::optional<int64_t> fim_prefix, fim_suffix,
-      fim_middle;  // tokenizer.ggml.fim_pre_token_id, fim_suf_…, fim_mid_…
-                   // (older: prefix_token_id, suffix_…, middle_…)
-  std::optional<int64_t> fim_pad, fim_repository,
-      fim_separator;  // tokenizer.ggml.fim_pad_token_id, fim_rep_…, fim_sep_…
-  std::vector<int64_t>
-      end_of_generation;  // further ids that end an answer (the generation config's eos_token_id list)
+      fim_middle;  // fim_pre, fim_suf, fim_mid (or prefix, suffix, middle)
+  std::optional<int64_t> fim_pad, fim_repository, fim_separator;  // fim_pad, fim_rep, fim_sep
+  // Further ids that end an answer: the eos_token_id list of the model's generation config.
+  std::vector<int64_t> end_of_generation;
   std::vector<int64_t> suppressed;  // tokenizer.ggml.suppress_tokens: ids that must never be sampled
 
-  std::optional<bool> add_bos, add_eos,
-      add_sep;                           // tokenizer.ggml.add_bos_token, .add_eos_token, .add_sep_token
-  std::optional<bool> add_space_prefix;  // tokenizer.ggml.add_space_prefix
-  std::optional<bool> remove_extra_whitespaces;  // tokenizer.ggml.remove_extra_whitespaces
+  // tokenizer.ggml.add_bos_token, .add_eos_token, .add_sep_token, .add_space_prefix,
+  // .remove_extra_whitespaces
+  std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces;
   std::optional<bool> lowercase, strip_accents;  // tokenizer.ggml.normalizer.lowercase, .strip_accents (bert)
-  std::span<const std::byte>
-      precompiled_charsmap;  // tokenizer.ggml.precompiled_charsmap (uint8 or int8 array)
+  // tokenizer.ggml.precompiled_charsmap, an array of uint8 or int8 (t5)
+  std::span<const std::byte> precompiled_charsmap;
 
   std::string_view name;          // general.name: some families are told apart by it
   std::string_view architecture;  // general.architecture
 };
+
+// The pre-tokenizer that `source` uses: source.pre, or what its model implies.
+std::string_view PreTokenizerName(const VocabularySource& source);
 
 // What a token is for. The numbers are those of tokenizer.ggml.token_type.
 enum class TokenKind : uint8_t {
@@ -88,22 +86,32 @@ class Vocabulary {
   static Result<Vocabulary> Create(const VocabularySource& source);
 
   TokenizerModel model() const { return model_; }
-  size_t size() const { return kinds_.size(); }
+  // Why the model is kNone: "tokenizer model 'rwkv' is not supported".
+  const std::string& unsupported_reason() const { return unsupported_; }
+  size_t size() const { return size_; }
   bool Contains(TokenId id) const { return id >= 0 && static_cast<size_t>(id) < size(); }
 
   // The token's text as the file spells it ("Ġthe", "▁the", "<0x0A>"). For the bytes it stands for see
   // Tokenizer::AppendPiece. `id` must be in range, as everywhere below.
   std::string_view Text(TokenId id) const;
   float Score(TokenId id) const { return scores_.empty() ? 0.0f : scores_[static_cast<size_t>(id)]; }
-  TokenKind Kind(TokenId id) const { return kinds_[static_cast<size_t>(id)]; }
+  TokenKind Kind(TokenId id) const {
+    return kinds_.empty() ? TokenKind::kNormal : kinds_[static_cast<size_t>(id)];
+  }
   bool IsControl(TokenId id) const {
     return Kind(id) == TokenKind::kControl || Kind(id) == TokenKind::kUnknown;
   }
+
+  // The length in bytes of the longest text that Find can find.
+  size_t longest_token() const { return longest_token_; }
 
   // The token with exactly this text, or kNoToken.
   TokenId Find(std::string_view text) const;
   // The token for one byte when characters have none, or kNoToken.
   TokenId ByteToken(uint8_t byte) const { return byte_tokens_[byte]; }
+
+  // The byte that a token of kind kByte stands for.
+  uint8_t Byte(TokenId id) const;
 
   // True when generating this token ends the answer: eos, eot, eom, the file's and the caller's lists, and
   // the well-known turn ends ("<|im_end|>", "<end_of_turn>" …). False for ids out of range.
@@ -124,8 +132,10 @@ class Vocabulary {
   TokenId fim_suffix() const { return fim_suffix_; }
   TokenId fim_middle() const { return fim_middle_; }
 
+  // Whether a prompt begins with bos() and ends with eos() or separator().
   bool add_bos() const { return add_bos_; }
   bool add_eos() const { return add_eos_; }
+  bool add_separator() const { return add_separator_; }
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   size_t memory_bytes() const;
@@ -135,16 +145,20 @@ class Vocabulary {
   Vocabulary() = default;
 
   TokenizerModel model_ = TokenizerModel::kNone;
+  std::string unsupported_;  // why there is no tokenizer, for model kNone
+  size_t size_ = 0;
   std::string texts_;             // all token texts, end to end
-  std::vector<uint32_t> ends_;    // [size] where each text ends in texts_
-  std::vector<TokenKind> kinds_;  // [size]
+  std::vector<uint32_t> starts_;  // [size + 1] where each text begins in texts_; empty without a token list
+  std::vector<TokenKind> kinds_;  // [size], or empty without a token list
   std::vector<float> scores_;     // [size], or empty
-  std::vector<TokenId> slots_;    // open-addressed hash from text to id; a power of two, at most 3/4 full
-  TokenId byte_tokens_[256];
+  std::vector<TokenId>
+      slots_;  // hash table from text to id, linear probing; a power of two, at most half full
+  size_t longest_token_ = 0;
+  std::array<TokenId, 256> byte_tokens_ = {};
   TokenId bos_ = kNoToken, eos_ = kNoToken, eot_ = kNoToken, eom_ = kNoToken, unknown_ = kNoToken;
   TokenId separator_ = kNoToken, padding_ = kNoToken, mask_ = kNoToken;
   TokenId fim_prefix_ = kNoToken, fim_suffix_ = kNoToken, fim_middle_ = kNoToken;
-  bool add_bos_ = false, add_eos_ = false;
+  bool add_bos_ = false, add_eos_ = false, add_separator_ = false;
   std::vector<TokenId> end_of_generation_;
   std::vector<TokenId> suppressed_;
   std::vector<std::string> warnings_;
