@@ -1,8 +1,8 @@
 // Products with the 32-element formats, one row against one activation row: eight blocks at a time, which are the
 // eight chains of the canonical order, so that a row is read as one stream. Templates of internal linkage (isa_avx2.h).
 //
-// A format has: kBytes of a block; Codes, its 32 codes as bytes; kSigned (codes are signed bytes) or kOffset (codes
-// are unsigned and too large by that); Scales, the d of eight blocks; kHasMin and then Minimums.
+// A format has: kBytes of a block; Codes, those of two blocks as bytes; kSigned (codes are signed bytes) or kOffset
+// (codes are unsigned and too large by that); Scales, the d of eight blocks; kHasMin and then Minimums.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -13,14 +13,42 @@ namespace {
 
 constexpr int kPrefetchAhead = 4096;  // bytes: far enough for the memory's latency at full speed
 
+// Eight blocks are dotted as four pairs (i, i + 4), each in two registers: the first 16 codes of both and the last 16.
+struct CodePair {
+  __m256i first, last;
+};
+
+// Formats whose codes are 16 bytes of nibbles at kNibbles: the first 16 in the low ones.
+inline CodePair NibblePair(const std::byte* a, const std::byte* b) {
+  const __m256i bytes = LoadPair(a, b);
+  const __m256i mask = _mm256_set1_epi8(15);
+  return {_mm256_and_si256(bytes, mask), _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask)};
+}
+
+// The fifth bits of a pair, moved to bit 4 of each code. `high_bits` is where the 32 bits stand.
+template <class Isa>
+inline CodePair AddFifthBits(CodePair codes, const std::byte* a, const std::byte* b) {
+  const uint32_t bits_a = LoadU32(a), bits_b = LoadU32(b);
+  const uint32_t first = (bits_a & 0xffffu) | (bits_b << 16);
+  const uint32_t last = (bits_a >> 16) | (bits_b & 0xffff0000u);
+  return {_mm256_or_si256(codes.first, Isa::SpreadBits(first, 16)),
+          _mm256_or_si256(codes.last, Isa::SpreadBits(last, 16))};
+}
+
+// 4-bit codes → bytes of a table of 16.
+inline CodePair LookUp(__m128i table, CodePair codes) {
+  const __m256i both = _mm256_broadcastsi128_si256(table);
+  return {_mm256_shuffle_epi8(both, codes.first), _mm256_shuffle_epi8(both, codes.last)};
+}
+
 struct BlockQ4_0Format {
   static constexpr int kBytes = 18;
   static constexpr int kOffset = 8;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
-    return Nibbles(block + 2);
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
+    return NibblePair(a + 2, b + 2);
   }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
@@ -31,8 +59,8 @@ struct BlockQ4_1Format {
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
-    return Nibbles(block + 4);
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
+    return NibblePair(a + 4, b + 4);
   }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
   static inline __m256 Minimums(const std::byte* blocks) { return LoadHalves(blocks + 2, kBytes); }
@@ -44,8 +72,8 @@ struct BlockQ5_0Format {
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
-    return _mm256_or_si256(Nibbles(block + 6), Isa::SpreadBits(LoadU32(block + 2), 16));
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
+    return AddFifthBits<Isa>(NibblePair(a + 6, b + 6), a + 2, b + 2);
   }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
@@ -56,8 +84,8 @@ struct BlockQ5_1Format {
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
-    return _mm256_or_si256(Nibbles(block + 8), Isa::SpreadBits(LoadU32(block + 4), 16));
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
+    return AddFifthBits<Isa>(NibblePair(a + 8, b + 8), a + 4, b + 4);
   }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
   static inline __m256 Minimums(const std::byte* blocks) { return LoadHalves(blocks + 2, kBytes); }
@@ -69,16 +97,15 @@ struct BlockQ8_0Format {
   static constexpr bool kSigned = true;
   static constexpr bool kHasMin = false;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
-    return Load256(block + 2);
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
+    return {LoadPair(a + 2, b + 2), LoadPair(a + 18, b + 18)};
   }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
 
 // The code book of IQ4_NL and IQ4_XS.
-inline __m256i Iq4Values() {
-  return _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113));
+inline __m128i Iq4Values() {
+  return _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
 }
 
 struct BlockIQ4_NLFormat {
@@ -87,8 +114,8 @@ struct BlockIQ4_NLFormat {
   static constexpr bool kSigned = true;
   static constexpr bool kHasMin = false;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
-    return _mm256_shuffle_epi8(Iq4Values(), Nibbles(block + 2));
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
+    return LookUp(Iq4Values(), NibblePair(a + 2, b + 2));
   }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
@@ -99,11 +126,10 @@ struct BlockMXFP4Format {
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>
-  static inline __m256i Codes(const std::byte* block) {
+  static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     // Twice the value of each 4-bit float, plus 12.
-    const __m256i values = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
-    return _mm256_shuffle_epi8(values, Nibbles(block + 1));
+    return LookUp(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0),
+                  NibblePair(a + 1, b + 1));
   }
   // 2^(e − 128). For e of 0 and 1 the float is subnormal.
   static inline __m256 Scales(const std::byte* blocks) {
@@ -126,13 +152,16 @@ struct Row32 {
 // Adds eight blocks to the eight chains.
 template <class Isa, class Format>
 inline __m256 AddBlocks(const std::byte* blocks, Row32 x, __m256 chains) {
-  __m256i lanes[8];
-  for (int i = 0; i < 8; ++i) {
-    const __m256i codes = Format::template Codes<Isa>(blocks + i * Format::kBytes);
-    const __m256i q = Load256(x.q + i * 32);
-    lanes[i] = Format::kSigned ? Isa::DotSigned(codes, q) : Isa::DotUnsigned(codes, q);
+  __m256i lanes[4];
+  for (int i = 0; i < 4; ++i) {
+    const std::byte* block = blocks + i * Format::kBytes;
+    const CodePair w = Format::template Codes<Isa>(block, block + 4 * Format::kBytes);
+    const int8_t* q = x.q + i * 32;
+    const CodePair v = {LoadPair(q, q + 4 * 32), LoadPair(q + 16, q + 4 * 32 + 16)};
+    lanes[i] = Format::kSigned ? Isa::DotSigned(w.first, v.first, w.last, v.last)
+                               : Isa::DotUnsigned(w.first, v.first, w.last, v.last);
   }
-  __m256i isum = SumEach(lanes);
+  __m256i isum = SumEachHalf(lanes);
   constexpr int kExcess = Format::kSigned ? Isa::kSignedExcess : Format::kOffset;
   const __m256i sums = Load256(x.sums);
   if constexpr (kExcess != 0) {

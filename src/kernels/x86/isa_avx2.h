@@ -22,11 +22,19 @@ struct Avx2 {
   static inline __m256i DotUnsigned(__m256i u, __m256i x) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(u, x), _mm256_set1_epi16(1));
   }
+  // The sum of two such, u up to 64.
+  static inline __m256i DotUnsigned(__m256i u0, __m256i x0, __m256i u1, __m256i x1) {
+    const __m256i p = _mm256_add_epi16(_mm256_maddubs_epi16(u0, x0), _mm256_maddubs_epi16(u1, x1));
+    return _mm256_madd_epi16(p, _mm256_set1_epi16(1));
+  }
   // The same for signed w, which may be −128 (|−128| is 128 as an unsigned byte). The result is too large by
   // kSignedExcess · Σ x.
   static constexpr int kSignedExcess = 0;
   static inline __m256i DotSigned(__m256i w, __m256i x) {
     return DotUnsigned(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+  }
+  static inline __m256i DotSigned(__m256i w0, __m256i x0, __m256i w1, __m256i x1) {
+    return _mm256_add_epi32(DotSigned(w0, x0), DotSigned(w1, x1));
   }
   // a | (b & mask)
   static inline __m256i OrMasked(__m256i a, __m256i b, __m256i mask) {

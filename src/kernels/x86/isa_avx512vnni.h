@@ -15,10 +15,17 @@ struct Avx512Vnni {
   static inline __m256i DotUnsigned(__m256i u, __m256i x) {
     return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, x);
   }
+  static inline __m256i DotUnsigned(__m256i u0, __m256i x0, __m256i u1, __m256i x1) {
+    return _mm256_dpbusd_epi32(DotUnsigned(u0, x0), u1, x1);
+  }
   // w + 128 is unsigned.
   static constexpr int kSignedExcess = 128;
   static inline __m256i DotSigned(__m256i w, __m256i x) {
     return DotUnsigned(_mm256_xor_si256(w, _mm256_set1_epi8(-128)), x);
+  }
+  static inline __m256i DotSigned(__m256i w0, __m256i x0, __m256i w1, __m256i x1) {
+    const __m256i flip = _mm256_set1_epi8(-128);
+    return DotUnsigned(_mm256_xor_si256(w0, flip), x0, _mm256_xor_si256(w1, flip), x1);
   }
   static inline __m256i OrMasked(__m256i a, __m256i b, __m256i mask) {
     return _mm256_ternarylogic_epi32(a, b, mask, 0xf8);

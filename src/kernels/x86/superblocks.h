@@ -300,7 +300,7 @@ struct SuperIQ4_XS {
   static constexpr bool kHasMin = false;
   template <class Isa, int j>
   static inline __m256i Codes(const std::byte* block) {
-    return _mm256_shuffle_epi8(Iq4Values(), Nibbles(block + 8 + 16 * j));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(Iq4Values()), Nibbles(block + 8 + 16 * j));
   }
 };
 

@@ -31,11 +31,21 @@ inline __m256i Nibbles(const std::byte* p) {
   return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes), _mm256_set1_epi8(15));
 }
 
+// 16 bytes at a and 16 at b.
+inline __m256i LoadPair(const void* a, const void* b) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(a)), Load128(b), 1);
+}
+
 // The sums over the 8 lanes of each of 8 registers, in their order.
 inline __m256i SumEach(const __m256i v[8]) {
   const __m256i v03 = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
   const __m256i v47 = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
   return _mm256_add_epi32(_mm256_permute2x128_si256(v03, v47, 0x20), _mm256_permute2x128_si256(v03, v47, 0x31));
+}
+
+// Four registers, each of four lanes of sum i and four of sum i + 4 → the 8 sums in order.
+inline __m256i SumEachHalf(const __m256i v[4]) {
+  return _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
 }
 
 // Folds 8 lanes: 4, 2, 1.

@@ -1,0 +1,153 @@
+// The kernels' own speed, one thread. For each table of this build that the processor runs and each weight type:
+//   gemv/<table>/<type>     one activation row against weights that stay in L2: bytes of weights per second
+//   stream/<table>/<type>   the same from memory: more weights than any cache holds
+//   gemm/<table>/<type>     a batch of 128: multiply-adds per second, as items
+//   attention/<table>/…     tiles of 64 keys per second × heads
+// Filter with --benchmark_filter=gemv/avx2/Q4_K and the like.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "formats/dtype.h"
+#include "kernels/kernels.h"
+#include "platform/cpu_features.h"
+
+namespace sluice::kernels {
+namespace {
+
+using formats::DType;
+
+constexpr int64_t kColumns = 2048;
+constexpr size_t kL2Bytes = 384 * 1024;
+constexpr size_t kStreamBytes = 1024ull * 1024 * 1024;
+
+// Random codes; bytes of 0x20 … 0x3b everywhere make ordinary scales in every float format.
+AlignedBuffer RandomBytes(size_t size) {
+  AlignedBuffer bytes(size);
+  uint32_t state = 1;
+  for (size_t i = 0; i < size; ++i) {
+    state = state * 1664525u + 1013904223u;
+    bytes.data()[i] = static_cast<std::byte>(0x20 + (state >> 24) % 0x1c);
+  }
+  return bytes;
+}
+
+// A product of `rows` × kColumns weights with a batch.
+class Product {
+ public:
+  Product(const Kernels& kernels, DType dtype, int64_t rows, int64_t batch)
+      : matmul_(kernels.matmul[static_cast<size_t>(dtype)]),
+        row_bytes_(formats::RowBytes(dtype, kColumns)),
+        rows_(rows),
+        weights_(RandomBytes(static_cast<size_t>(rows) * row_bytes_)),
+        scratch_(kMatmulScratchBytes),
+        f32_(static_cast<size_t>(batch * kColumns)),
+        q_(f32_.size()),
+        scale_(f32_.size()),
+        sums_(f32_.size()),
+        y_(static_cast<size_t>(batch * rows)) {
+    for (size_t i = 0; i < f32_.size(); ++i) f32_[i] = static_cast<float>(i * 7919 % 255) / 127.0f - 1.0f;
+    const ActivationKind kind = ActivationKindFor(dtype);
+    x_ = {.kind = kind, .batch = batch, .columns = kColumns};
+    if (kind == ActivationKind::kF32) {
+      x_.f32 = f32_.data();
+      return;
+    }
+    for (int64_t b = 0; b < batch; ++b) {
+      kernels.quantize_row(kind, f32_.data() + b * kColumns, kColumns, q_.data() + b * kColumns,
+                           scale_.data() + b * (kColumns / BlockLength(kind)), sums_.data() + b * (kColumns / 16));
+    }
+    x_.q = q_.data();
+    x_.scale = scale_.data();
+    x_.sums = sums_.data();
+  }
+
+  void Run() {
+    matmul_({weights_.data(), row_bytes_, rows_, x_, y_.data(), rows_, scratch_.bytes()});
+    benchmark::DoNotOptimize(y_.data());
+    benchmark::ClobberMemory();
+  }
+  int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
+  int64_t multiply_adds() const { return rows_ * kColumns * x_.batch; }
+
+ private:
+  MatmulFn matmul_;
+  size_t row_bytes_;
+  int64_t rows_;
+  AlignedBuffer weights_;
+  AlignedBuffer scratch_;
+  std::vector<float> f32_;
+  std::vector<int8_t> q_;
+  std::vector<float> scale_;
+  std::vector<int16_t> sums_;
+  std::vector<float> y_;
+  ActivationRows x_;
+};
+
+int64_t RowsIn(DType dtype, size_t bytes) {
+  return static_cast<int64_t>(bytes / formats::RowBytes(dtype, kColumns)) / 32 * 32;
+}
+
+void BenchBytes(benchmark::State& state, const Kernels& kernels, DType dtype, size_t bytes) {
+  Product product(kernels, dtype, RowsIn(dtype, bytes), 1);
+  for (auto _ : state) product.Run();
+  state.SetBytesProcessed(state.iterations() * product.weight_bytes());
+}
+
+void BenchBatch(benchmark::State& state, const Kernels& kernels, DType dtype, int64_t batch) {
+  Product product(kernels, dtype, 256, batch);
+  for (auto _ : state) product.Run();
+  state.SetItemsProcessed(state.iterations() * product.multiply_adds());
+}
+
+void BenchAttention(benchmark::State& state, const Kernels& kernels, KvType type) {
+  constexpr int kHeads = 8, kDim = 128;
+  const size_t row_bytes = kDim * (type == KvType::kF32 ? 4 : 2);
+  const AlignedBuffer k = RandomBytes(64 * row_bytes), v = RandomBytes(64 * row_bytes);
+  std::vector<float> q(kHeads * kDim, 0.25f), m(kHeads, 0.0f), l(kHeads, 0.0f), o(kHeads * kDim, 0.0f);
+  const AttentionTileArgs args = {.q = q.data(), .q_stride = kDim, .heads = kHeads, .k_dim = kDim, .v_dim = kDim,
+                                  .k = k.data(), .k_row_bytes = row_bytes, .v = v.data(), .v_row_bytes = row_bytes,
+                                  .first = 0, .last = 64, .scale = 0.1f, .softcap = 0, .alibi_slopes = nullptr,
+                                  .first_distance = 0, .m = m.data(), .l = l.data(), .o = o.data()};
+  for (auto _ : state) {
+    kernels.attention_tile[static_cast<size_t>(type)](args);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * kHeads);
+}
+
+void Register() {
+  const platform::CpuFeatures cpu = platform::DetectCpuFeatures();
+  for (const Kernels* kernels : AllKernels()) {
+    if (!kernels->supported(cpu)) continue;
+    const std::string table(kernels->name);
+    const auto add = [&](const std::string& name, auto function) {
+      benchmark::RegisterBenchmark(name.c_str(), function)->Unit(benchmark::kMicrosecond);
+    };
+    for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
+      const DType dtype = traits.dtype;
+      if (kernels->matmul[static_cast<size_t>(dtype)] == nullptr) continue;
+      const std::string name = table + "/" + std::string(traits.name);
+      add("gemv/" + name, [=](benchmark::State& s) { BenchBytes(s, *kernels, dtype, kL2Bytes); });
+      add("stream/" + name, [=](benchmark::State& s) { BenchBytes(s, *kernels, dtype, kStreamBytes); });
+      add("gemm/" + name, [=](benchmark::State& s) { BenchBatch(s, *kernels, dtype, 128); });
+      add("batch4/" + name, [=](benchmark::State& s) { BenchBatch(s, *kernels, dtype, 4); });
+    }
+    add("attention/" + table + "/F32", [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF32); });
+    add("attention/" + table + "/F16", [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF16); });
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kernels
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  sluice::kernels::Register();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
