@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/math.h"
 #include "base/units.h"
 
 namespace sluice::model {
@@ -46,10 +47,14 @@ class Keys {
   Result<std::string_view> StringOr(std::string_view key, std::string_view fallback) const {
     return metadata_.GetStringOr(Of(key), fallback);
   }
+  bool IsArray(std::string_view key) const {
+    const gguf::Entry* entry = metadata_.Find(Of(key));
+    return entry != nullptr && entry->type == gguf::ValueType::kArray;
+  }
+  Result<gguf::IntArray> Ints(std::string_view key) const { return metadata_.GetInts(Of(key)); }
   // One float for each layer, from an array or a single number.
   Result<std::vector<float>> FloatPerLayer(std::string_view key, uint32_t layers) const {
-    const gguf::Entry* entry = metadata_.Find(Of(key));
-    if (entry != nullptr && entry->type == gguf::ValueType::kArray) {
+    if (IsArray(key)) {
       SLUICE_TRY_ASSIGN(const gguf::FloatArray array, metadata_.GetFloats(Of(key)));
       if (array.size() != layers) {
         return Fail(ErrorCode::kCorrupt, "{} has {} values for {} layers", Of(key), array.size(), layers);
@@ -162,6 +167,24 @@ Status ReadRope(const Keys& keys, Config& config) {
   return {};
 }
 
+// Which layers slide, where there is a window at all: as the file says (a period, or one flag a layer), else with the
+// family's own period. Layer i of a period n slides when i % n < n − 1.
+Result<std::vector<bool>> SlidingPattern(const Keys& keys, uint32_t n_layers, int family_period) {
+  constexpr std::string_view kKey = "attention.sliding_window_pattern";
+  std::vector<bool> pattern(n_layers);
+  if (keys.IsArray(kKey)) {
+    SLUICE_TRY_ASSIGN(const gguf::IntArray flags, keys.Ints(kKey));
+    if (flags.size() != n_layers) {
+      return Fail(ErrorCode::kCorrupt, "{} has {} values for {} layers", keys.Of(kKey), flags.size(), n_layers);
+    }
+    for (uint32_t i = 0; i < n_layers; ++i) pattern[i] = flags[i] != 0;
+    return pattern;
+  }
+  SLUICE_TRY_ASSIGN(const uint32_t period, keys.SizeOr(kKey, kMaxLayers, static_cast<uint32_t>(family_period)));
+  for (uint32_t i = 0; i < n_layers; ++i) pattern[i] = period > 0 && i % period < period - 1;
+  return pattern;
+}
+
 Status ReadLayers(const Keys& keys, uint32_t n_layers, Config& config) {
   const Recipe& recipe = *config.recipe;
   SLUICE_TRY_ASSIGN(const auto n_heads, keys.SizePerLayer("attention.head_count", n_layers, kMaxHeads));
@@ -174,6 +197,7 @@ Status ReadLayers(const Keys& keys, uint32_t n_layers, Config& config) {
   SLUICE_TRY_ASSIGN(const uint32_t window, keys.SizeOr("attention.sliding_window", kMaxContext, 0));
   const bool slides = window > 0 && (recipe.window == Window::kAllButEveryNth ||
                                      (recipe.window == Window::kExaone4 && n_layers == 64));
+  SLUICE_TRY_ASSIGN(const std::vector<bool> pattern, SlidingPattern(keys, n_layers, recipe.window_period));
   SLUICE_TRY_ASSIGN(const bool parallel_by_key, keys.BoolOr("use_parallel_residual", true));
 
   config.layers.resize(n_layers);
@@ -186,7 +210,7 @@ Status ReadLayers(const Keys& keys, uint32_t n_layers, Config& config) {
     layer.n_heads = static_cast<int>(n_heads[i]);
     layer.n_kv_heads = static_cast<int>(n_kv_heads[i]);
     layer.d_ff = d_ff[i];
-    layer.sliding = slides && static_cast<int>(i) % recipe.window_period < recipe.window_period - 1;
+    layer.sliding = slides && pattern[i];
     layer.window = layer.sliding ? window : 0;
     layer.rope = config.rope.dimensions > 0;
     if (recipe.rope_layers == RopeLayers::kSkipEveryNth && static_cast<int>(i + 1) % recipe.rope_period == 0)
@@ -205,8 +229,9 @@ Status ReadLayers(const Keys& keys, uint32_t n_layers, Config& config) {
     SLUICE_TRY_ASSIGN(const auto beta, source.FloatPerLayer("beta", n_layers));
     SLUICE_TRY_ASSIGN(const auto eps, source.FloatPerLayer("eps", n_layers));
     for (uint32_t i = 0; i < n_layers; ++i) {
-      config.layers[i].xielu_alpha_n = alpha_n[i];
-      config.layers[i].xielu_alpha_p = alpha_p[i];
+      // The file has the trained parameters; these two are kept positive by a softplus.
+      config.layers[i].xielu_alpha_n = beta[i] + Softplus(alpha_n[i]);
+      config.layers[i].xielu_alpha_p = Softplus(alpha_p[i]);
       config.layers[i].xielu_beta = beta[i];
       config.layers[i].xielu_eps = eps[i];
     }

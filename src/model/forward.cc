@@ -121,6 +121,8 @@ uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, 
 Forward::Forward(const runtime::Context& context, const Config& config, const Weights& weights, int64_t max_batch)
     : context_(context), config_(config), weights_(weights), max_batch_(max_batch) {}
 
+Forward::~Forward() = default;
+
 Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context, const Config& config,
                                                  const Weights& weights, int64_t context_length, int64_t max_batch) {
   SLUICE_CHECK(max_batch > 0);

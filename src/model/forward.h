@@ -61,6 +61,8 @@ class Forward {
   static Result<std::unique_ptr<Forward>> Create(const runtime::Context& context, const Config& config,
                                                  const Weights& weights, int64_t context_length, int64_t max_batch);
 
+  ~Forward();
+
   int64_t max_batch() const { return max_batch_; }
 
   // For statistics and tests: called between the steps of a batch. Changes nothing.

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "gguf/overrides.h"
 #include "model/vocabulary.h"
 
 namespace sluice::model {
@@ -7,7 +8,7 @@ namespace sluice::model {
 Result<std::unique_ptr<Model>> Model::Open(const runtime::Context& context, const std::string& path,
                                            const ModelOptions& options) {
   SLUICE_TRY_ASSIGN(gguf::GgufFile file, gguf::GgufFile::Open(path));
-  for (const std::string& override : options.overrides) SLUICE_TRY(gguf::ApplyOverride(file.metadata(), override));
+  for (const std::string& override : options.overrides) SLUICE_TRY(gguf::ApplyOverride(override, file.metadata()));
   auto config = ReadConfig(file.metadata());
   if (!config) return Annotate(std::move(config).error(), path);
   auto tokenizer = ReadTokenizer(file.metadata());

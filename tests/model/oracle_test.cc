@@ -78,8 +78,8 @@ TEST_P(OracleTest, LogitsAndGreedyIdsMatch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OracleTest, testing::ValuesIn(SupportedModels()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Models, OracleTest, testing::ValuesIn(SupportedModels()), [](const auto& test) {
+  std::string name = test.param;
   std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
