@@ -152,7 +152,7 @@ struct ReaderQ3_K : BlockReader<formats::BlockQ3_K, 256, 16, false> {
     const int32x4_t shifts = {0, -2, -4, -6};
     const uint32x4_t moved = vshlq_u32(vdupq_n_u32(formats::Load32(block.scales + 8)), shifts);
     const uint8x16_t high = vandq_u8(vreinterpretq_u8_u32(moved), vdupq_n_u8(3));
-    return vsubq_s8(Signed(vorrq_u8(low, vshlq_n_u8(high, 4))), vdupq_n_s8(31));
+    return vsubq_s8(Signed(vorrq_u8(low, vshlq_n_u8(high, 4))), vdupq_n_s8(32));
   }
   template <typename Visit>
   void Codes(Visit visit) const {
