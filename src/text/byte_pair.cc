@@ -20,6 +20,9 @@ std::string PreTokenizerWarning(std::string_view name) {
          "learned them: set the key to the right name if answers are poor";
 }
 
+// C0, C1 and F5 to FF never do.
+bool OccursInUtf8(uint32_t byte) { return byte < 0xF5 && byte != 0xC0 && byte != 0xC1; }
+
 }  // namespace
 
 Result<BytePairEncoder> BytePairEncoder::Create(const Vocabulary& vocabulary, const VocabularySource& source,
@@ -37,26 +40,31 @@ Result<BytePairEncoder> BytePairEncoder::Create(const Vocabulary& vocabulary, co
   SLUICE_TRY_ASSIGN(MergeTable merges, MergeTable::Create(vocabulary, source.merges, warnings));
   BytePairEncoder encoder(*spec, std::move(merges));
 
+  encoder.TakeBytes(vocabulary, warnings);
+  return encoder;
+}
+
+void BytePairEncoder::TakeBytes(const Vocabulary& vocabulary, std::vector<std::string>* warnings) {
+  if (spec_->characters) {
+    for (uint32_t byte = 0; byte < 256; ++byte)
+      bytes_[byte] = vocabulary.ByteToken(static_cast<uint8_t>(byte));
+    return;  // the vocabulary has warned about missing ones
+  }
   size_t missing = 0;
   std::string spelling;
   for (uint32_t byte = 0; byte < 256; ++byte) {
-    TokenId& token = encoder.bytes_[byte];
-    token = vocabulary.ByteToken(static_cast<uint8_t>(byte));
-    if (!spec->characters) {
-      spelling.clear();
-      AppendUtf8(kByteSpelling[byte], &spelling);
-      token = vocabulary.Find(spelling);
-    }
-    if (token != kNoToken) continue;
-    token = vocabulary.unknown();
-    ++missing;
+    spelling.clear();
+    AppendUtf8(kByteSpelling[byte], &spelling);
+    bytes_[byte] = vocabulary.Find(spelling);
+    // A user-defined "ÿ" is that letter, not the byte 0xFF.
+    if (bytes_[byte] != kNoToken && vocabulary.Kind(bytes_[byte]) != TokenKind::kNormal)
+      bytes_[byte] = kNoToken;
+    if (bytes_[byte] == kNoToken && OccursInUtf8(byte)) ++missing;
   }
-  if (missing > 0 && !spec->characters) {
+  if (missing > 0) {
     warnings->push_back(
-        fmt::format("{} of 256 bytes have no token: text with them {}", missing,
-                    vocabulary.unknown() == kNoToken ? "loses them" : "gets the unknown token"));
+        fmt::format("{} of 256 bytes have no token: text with them can't be encoded exactly", missing));
   }
-  return encoder;
 }
 
 Status BytePairEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
@@ -101,10 +109,19 @@ TokenId BytePairEncoder::WholeWord(const Vocabulary& vocabulary, std::string_vie
 
 void BytePairEncoder::AppendSymbols(const Vocabulary& vocabulary, std::string_view word,
                                     std::vector<TokenId>* symbols) const {
+  const auto append_byte = [&](char c) {
+    const TokenId token = bytes_[static_cast<uint8_t>(c)];
+    if (token != kNoToken) symbols->push_back(token);
+    return token != kNoToken;
+  };
   const auto append_bytes = [&](std::string_view bytes) {
     for (const char c : bytes) {
-      const TokenId token = bytes_[static_cast<uint8_t>(c)];
-      if (token != kNoToken) symbols->push_back(token);
+      if (append_byte(c)) continue;
+      // Most vocabularies leave out the bytes that valid text doesn't have: U+FFFD says that something was
+      // there.
+      bool shown = true;
+      for (const char replacement : std::string_view("\xEF\xBF\xBD")) shown &= append_byte(replacement);
+      if (!shown && vocabulary.unknown() != kNoToken) symbols->push_back(vocabulary.unknown());
     }
   };
   if (!spec_->characters) {

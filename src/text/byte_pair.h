@@ -34,6 +34,8 @@ class BytePairEncoder {
   BytePairEncoder(const PreTokenizerSpec& spec, MergeTable merges)
       : spec_(&spec), words_(spec), merges_(std::move(merges)) {}
 
+  // Fills bytes_.
+  void TakeBytes(const Vocabulary& vocabulary, std::vector<std::string>* warnings);
   // The token that `word` is as a whole, if words may be taken so.
   TokenId WholeWord(const Vocabulary& vocabulary, std::string_view word, std::string* spelling) const;
   void AppendSymbols(const Vocabulary& vocabulary, std::string_view word,
