@@ -109,6 +109,11 @@ struct Tokenizer::Parts {
   std::vector<std::string> warnings;
 
   Status EncodeFragment(std::string_view text, bool after_special, std::vector<TokenId>* out) const;
+  // `allowed(begin, end)`: may a control token be found at these bytes?
+  template <typename Allowed>
+  std::optional<SpecialMatcher::Match> NextSpecial(std::string_view text, size_t from, const Allowed& allowed) const;
+  template <typename Allowed>
+  Result<std::vector<TokenId>> EncodeText(std::string_view text, bool add_special, const Allowed& allowed) const;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -194,7 +199,47 @@ Status Tokenizer::Parts::EncodeFragment(std::string_view text, bool after_specia
 }
 
 Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, EncodeOptions options) const {
-  const Vocabulary& v = parts_->vocabulary;
+  const bool everywhere = options.parse_special;
+  return parts_->EncodeText(text, options.add_special, [everywhere](size_t, size_t) { return everywhere; });
+}
+
+Result<std::vector<TokenId>> Tokenizer::EncodeSpans(std::span<const TextSpan> spans, bool add_special) const {
+  std::string text;
+  std::vector<size_t> trusted;  // alternating begin, end of the stretches that allow control tokens
+  for (const TextSpan& span : spans) {
+    if (span.parse_special && !span.text.empty()) {
+      if (!trusted.empty() && trusted.back() == text.size()) {
+        trusted.pop_back();
+      } else {
+        trusted.push_back(text.size());
+      }
+      trusted.push_back(text.size() + span.text.size());
+    }
+    text += span.text;
+  }
+  return parts_->EncodeText(text, add_special, [&trusted](size_t begin, size_t end) {
+    const auto after = std::upper_bound(trusted.begin(), trusted.end(), begin);
+    return (after - trusted.begin()) % 2 == 1 && end <= *after;
+  });
+}
+
+template <typename Allowed>
+std::optional<SpecialMatcher::Match> Tokenizer::Parts::NextSpecial(std::string_view text, size_t from,
+                                                                   const Allowed& allowed) const {
+  while (const auto match = all_specials.Next(vocabulary, text, from)) {
+    if (vocabulary.Kind(match->id) == TokenKind::kUserDefined || allowed(match->begin, match->end)) return match;
+    // A control token where none may be: a shorter user-defined one may still begin here.
+    const auto user = user_defined.Next(vocabulary, text, match->begin);
+    if (user && user->begin == match->begin) return user;
+    from = match->begin + 1;
+  }
+  return std::nullopt;
+}
+
+template <typename Allowed>
+Result<std::vector<TokenId>> Tokenizer::Parts::EncodeText(std::string_view text, bool add_special,
+                                                          const Allowed& allowed) const {
+  const Vocabulary& v = vocabulary;
   if (v.model() == TokenizerModel::kNone) {
     return Fail(ErrorCode::kUnsupported, "text can't be turned into tokens: {}", v.unsupported_reason());
   }
@@ -204,30 +249,29 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, EncodeOpti
                 kMaxTextBytes);
   }
   std::vector<TokenId> ids;
-  if (options.add_special && v.add_bos()) ids.push_back(v.bos());
-  const SpecialMatcher& specials = options.parse_special ? parts_->all_specials : parts_->user_defined;
+  if (add_special && v.add_bos()) ids.push_back(v.bos());
   size_t begin = 0;
   bool after_special = true;  // the beginning counts as such
   while (begin < text.size()) {
-    const std::optional<SpecialMatcher::Match> match = specials.Next(v, text, begin);
+    const std::optional<SpecialMatcher::Match> match = NextSpecial(text, begin, allowed);
     size_t end = match ? match->begin : text.size();
-    if (match && StripRules::Has(parts_->strip.left, match->id)) {
+    if (match && StripRules::Has(strip.left, match->id)) {
       while (end > begin && IsAsciiSpace(text[end - 1])) --end;
     }
     if (end > begin) {
-      SLUICE_TRY(parts_->EncodeFragment(text.substr(begin, end - begin), after_special, &ids));
+      SLUICE_TRY(EncodeFragment(text.substr(begin, end - begin), after_special, &ids));
       after_special = false;
     }
     if (!match) break;
     ids.push_back(match->id);
     after_special = true;
     begin = match->end;
-    if (StripRules::Has(parts_->strip.right, match->id)) {
+    if (StripRules::Has(strip.right, match->id)) {
       while (begin < text.size() && IsAsciiSpace(text[begin])) ++begin;
     }
   }
-  if (options.add_special && v.add_eos()) ids.push_back(v.eos());
-  if (options.add_special && v.add_separator()) ids.push_back(v.separator());
+  if (add_special && v.add_eos()) ids.push_back(v.eos());
+  if (add_special && v.add_separator()) ids.push_back(v.separator());
   return ids;
 }
 

@@ -33,6 +33,12 @@ struct DecodeOptions {
   bool clean_up_spaces = false;
 };
 
+// A stretch of a longer text, and whether control tokens may be parsed in it.
+struct TextSpan {
+  std::string_view text;
+  bool parse_special = false;
+};
+
 class Tokenizer {
  public:
   // Errors: those of Vocabulary::Create; a precompiled character map that is inconsistent (kCorrupt). A file
@@ -47,6 +53,11 @@ class Tokenizer {
   // Errors: kUnsupported when the file has no tokenizer, kResourceExhausted when the text is over 1 GiB or
   // runs a split pattern into its step limit. Time grows with the length of the text times its logarithm.
   Result<std::vector<TokenId>> Encode(std::string_view text, EncodeOptions options = {}) const;
+
+  // The same for a text in pieces that differ in trust, such as a rendered prompt with a user's words in it. Merges go
+  // across the borders of the pieces as if there were none; a control token is found only where all of its text lies
+  // in pieces that allow it.
+  Result<std::vector<TokenId>> EncodeSpans(std::span<const TextSpan> spans, bool add_special = false) const;
 
   // The bytes that `id` stands for, appended to *out: half a character, possibly. Nothing for control tokens
   // unless `render_special`, for unused tokens, and for ids out of range.
