@@ -13,6 +13,7 @@
 #pragma once
 
 #include <new>
+#include <utility>
 
 #include "kernels/arm/formats.h"
 #include "kernels/kernels.h"
@@ -131,6 +132,25 @@ inline int32x4_t MinimumSum(const Reader& reader, const int16_t* sums) {
   }
 }
 
+// What one row gives to a step.
+struct RowPart {
+  float d;
+  float dmin;
+  int32x4_t isum;
+  int32x4_t msum;
+};
+
+template <typename Isa, typename Reader>
+inline RowPart PartOf(const std::byte* block, const int8_t* q, const int16_t* sums) {
+  const Reader reader(block);
+  RowPart part = {.d = reader.d(), .dmin = 0, .isum = BlockSum<Isa>(reader, q), .msum = vdupq_n_s32(0)};
+  if constexpr (Reader::kMinimum) {
+    part.dmin = reader.dmin();
+    part.msum = MinimumSum(reader, sums);
+  }
+  return part;
+}
+
 template <typename Isa, typename Reader>
 void MatmulOne(const MatmulArgs& args) {
   const int64_t blocks = args.x.columns / Reader::kLength;
@@ -140,23 +160,17 @@ void MatmulOne(const MatmulArgs& args) {
     for (float32x4_t& acc : chain) acc = vdupq_n_f32(0);
     for (int64_t k = 0; k < blocks; ++k) {
       const int8_t* q = args.x.q + k * Reader::kLength;
-      int32x4_t isum[kRows];
-      int32x4_t msum[kRows] = {};
-      float d[kRows];
-      float dmin[kRows] = {};
-      for (int j = 0; j < kRows; ++j) {
-        const Reader reader(pointers.row[j] + static_cast<size_t>(k) * Reader::kBytes);
-        d[j] = reader.d();
-        isum[j] = BlockSum<Isa>(reader, q);
-        if constexpr (Reader::kMinimum) {
-          dmin[j] = reader.dmin();
-          msum[j] = MinimumSum(reader, args.x.sums + k * (Reader::kLength / 16));
-        }
-      }
+      const int16_t* sums = args.x.sums + k * (Reader::kLength / 16);
+      const size_t offset = static_cast<size_t>(k) * Reader::kBytes;
+      // Spelt out, so that the parts are joined in registers.
+      const RowPart a = PartOf<Isa, Reader>(pointers.row[0] + offset, q, sums);
+      const RowPart b = PartOf<Isa, Reader>(pointers.row[1] + offset, q, sums);
+      const RowPart c = PartOf<Isa, Reader>(pointers.row[2] + offset, q, sums);
+      const RowPart d = PartOf<Isa, Reader>(pointers.row[3] + offset, q, sums);
       float32x4_t& acc = chain[k % Reader::kChains];
-      acc = Step<Reader::kMinimum>(acc, vld1q_f32(d), vld1q_f32(dmin), args.x.scale[k],
-                                   SumEach(isum[0], isum[1], isum[2], isum[3]),
-                                   SumEach(msum[0], msum[1], msum[2], msum[3]));
+      acc = Step<Reader::kMinimum>(acc, float32x4_t{a.d, b.d, c.d, d.d}, float32x4_t{a.dmin, b.dmin, c.dmin, d.dmin},
+                                   args.x.scale[k], SumEach(a.isum, b.isum, c.isum, d.isum),
+                                   SumEach(a.msum, b.msum, c.msum, d.msum));
     }
     StoreRows(Fold<Reader::kChains>(chain), args.rows - r, args.y + r);
   }
@@ -208,20 +222,26 @@ void FillPanel(const RowPointers& pointers, int64_t first_block, int64_t blocks,
   }
 }
 
+// total + Σ mins[g][r] · sums[g] in lane r, for g = 0 … kLanes − 1.
+template <int... kLane>
+inline int32x4_t AddMinimums(int32x4_t total, const int16_t* mins, int16x8_t sums,
+                             std::integer_sequence<int, kLane...>) {
+  ((total = vmlal_laneq_s16(total, vld1_s16(mins + kLane * kRows), sums, kLane)), ...);
+  return total;
+}
+
 // Lane r: Σ_g mins[g][r] · (sum of q over group g) of one block.
 template <typename Reader>
 inline int32x4_t PanelMinimumSum(const int16_t* mins, const int16_t* sums) {
   if constexpr (!Reader::kScaled) {
     return vdupq_n_s32(sums[0] + sums[1]);
   } else {
-    constexpr int kSumsPerGroup = Reader::kGroup / 16;
-    int32x4_t total = vdupq_n_s32(0);
-    for (int g = 0; g < Reader::kLength / Reader::kGroup; ++g) {
-      int sum = sums[g * kSumsPerGroup];
-      if constexpr (kSumsPerGroup == 2) sum += sums[2 * g + 1];
-      total = vmlal_n_s16(total, vld1_s16(mins + g * kRows), static_cast<int16_t>(sum));
-    }
-    return total;
+    constexpr std::make_integer_sequence<int, 8> kEight;
+    const int32x4_t zero = vdupq_n_s32(0);
+    const int16x8_t first = vld1q_s16(sums);
+    const int16x8_t second = vld1q_s16(sums + 8);
+    if constexpr (Reader::kGroup == 32) return AddMinimums(zero, mins, vpaddq_s16(first, second), kEight);
+    return AddMinimums(AddMinimums(zero, mins, first, kEight), mins + 8 * kRows, second, kEight);
   }
 }
 
