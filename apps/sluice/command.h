@@ -1,0 +1,29 @@
+// How a subcommand is put together: one file each, with an Add… function that declares its flags and what runs.
+//
+// A command's work returns Result<int>, an exit code or an error; Run… functions never print errors themselves.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+#include "sluice/result.h"
+
+namespace sluice::app {
+
+// What the chosen subcommand will do, set when the command line was read.
+using Action = std::function<Result<int>()>;
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitDoesNotFit = 3;
+inline constexpr int kExitInterrupted = 130;
+
+// Prints an error for people and returns its exit code.
+int Report(const Error& error);
+
+void AddRun(CLI::App& app, Action& action);
+
+}  // namespace sluice::app

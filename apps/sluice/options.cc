@@ -1,0 +1,148 @@
+#include "options.h"
+
+#include <charconv>
+#include <limits>
+
+#include "output.h"
+#include "resolve.h"
+
+namespace sluice::app {
+
+void ModelFlags::AddTo(CLI::App& command) {
+  command.add_option("-m,--model,model", model, "A GGUF file, or the name of a model (see `sluice list`)")->required();
+  command.add_option("-t,--threads", threads, "Worker threads (default: one for each big core)");
+  command.add_option("--kernels", kernels, "Kernels by name, e.g. scalar or avx2 (default: the fastest)");
+  command.add_option("--memory", memory, "Budget for everything, e.g. 8G (default: what is free, less a reserve)");
+  command.add_option("-c,--ctx-size,--context", context_length,
+                     "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
+  command.add_option("--batch", batch, "Tokens of a prompt read in one go")->capture_default_str();
+  command.add_option("--kv", kv, "Type of the KV cache: f16 or f32")->capture_default_str();
+  command.add_option("--override-kv", overrides, "Change a metadata key: KEY=TYPE:VALUE, TYPE int, float, bool or str");
+}
+
+Result<EngineOptions> ModelFlags::Engine() const {
+  EngineOptions options{.threads = threads, .kernels = kernels};
+  if (!memory.empty()) {
+    SLUICE_TRY_ASSIGN(options.memory_bytes, ParseSize(memory));
+    if (options.memory_bytes == 0) return Fail(ErrorCode::kInvalidArgument, "--memory 0 leaves nothing to work with");
+  }
+  return options;
+}
+
+Result<ConversationOptions> ModelFlags::Conversation() const {
+  ConversationOptions options{.context_length = context_length, .batch = batch};
+  if (kv == "f32") {
+    options.kv_type = kv::KvType::kF32;
+  } else if (kv != "f16") {
+    return Fail(ErrorCode::kInvalidArgument, "--kv '{}': expected f16 or f32", kv);
+  }
+  return options;
+}
+
+void SamplingFlags::AddTo(CLI::App& command) {
+  const std::string group = "Sampling";
+  command.add_option("--temp,--temperature", temperature, "0 = always the likeliest token")->group(group);
+  command.add_option("--top-k", top_k, "Only the K likeliest (0 = off)")->group(group);
+  command.add_option("--top-p", top_p, "Only the likeliest that together have this share (1 = off)")->group(group);
+  command.add_option("--min-p", min_p, "Only those with this share of the likeliest (0 = off)")->group(group);
+  command.add_option("--typical,--typical-p", typical_p, "Locally typical sampling (1 = off)")->group(group);
+  command.add_option("--repeat-penalty", repeat_penalty, "1 = off")->group(group);
+  command.add_option("--repeat-last-n", repeat_last_n, "Tokens that the penalties look at (-1 = all)")->group(group);
+  command.add_option("--presence-penalty", presence_penalty, "0 = off")->group(group);
+  command.add_option("--frequency-penalty", frequency_penalty, "0 = off")->group(group);
+  command.add_option("--dry-multiplier", dry_multiplier, "Against repeating whole passages (0 = off)")->group(group);
+  command.add_option("--dry-base", dry_base)->group(group);
+  command.add_option("--dry-allowed-length", dry_allowed_length)->group(group);
+  command.add_option("--dry-penalty-last-n", dry_penalty_last_n)->group(group);
+  command.add_option("-l,--logit-bias", logit_bias, "ID+VALUE or ID-VALUE, e.g. 15043-inf")->group(group);
+  command.add_option("--seed", seed, "Same seed, same answer (default: drawn anew each time)")->group(group);
+}
+
+Result<double> ParseNumber(const std::string& text) {
+  double value = 0;
+  const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Fail(ErrorCode::kInvalidArgument, "'{}' is not a number", text);
+  }
+  return value;
+}
+
+Result<sample::SamplerOptions> SamplingFlags::Over(sample::SamplerOptions options) const {
+  const auto set = [](auto& field, const auto& flag) {
+    if (flag) field = *flag;
+  };
+  set(options.temperature, temperature);
+  set(options.top_k, top_k);
+  set(options.top_p, top_p);
+  set(options.min_p, min_p);
+  set(options.typical_p, typical_p);
+  set(options.repeat_penalty, repeat_penalty);
+  set(options.repeat_last_n, repeat_last_n);
+  set(options.presence_penalty, presence_penalty);
+  set(options.frequency_penalty, frequency_penalty);
+  set(options.dry_multiplier, dry_multiplier);
+  set(options.dry_base, dry_base);
+  set(options.dry_allowed_length, dry_allowed_length);
+  set(options.dry_penalty_last_n, dry_penalty_last_n);
+  if (seed) options.seed = seed;
+  for (const std::string& text : logit_bias) {
+    int64_t id = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+    const std::string rest(end, text.data() + text.size());
+    if (error != std::errc() || rest.size() < 2 || (rest[0] != '+' && rest[0] != '-')) {
+      return Fail(ErrorCode::kInvalidArgument, "--logit-bias '{}': expected ID+VALUE or ID-VALUE", text);
+    }
+    SLUICE_TRY_ASSIGN(const double bias, ParseNumber(rest));
+    options.logit_bias.push_back({id, bias});
+  }
+  return options;
+}
+
+void AnswerFlags::AddTo(CLI::App& command) {
+  command.add_option("-n,--max-tokens,--predict", max_tokens, "Most tokens of an answer (default: what the context has "
+                                                               "left, at most 4096)");
+  command.add_option("--stop", stop, "End the answer before this text (may be repeated)");
+  command.add_flag("--ignore-eos", ignore_eos, "Go on where the model would end its answer");
+  command.add_option("--think", think, "For models that reason: on, off, or the most tokens of thought");
+}
+
+Result<AnswerOptions> AnswerFlags::Answer() const {
+  AnswerOptions options{.max_tokens = max_tokens, .stop = stop, .ignore_end_of_turn = ignore_eos};
+  if (max_tokens < 0) options.max_tokens = INT64_MAX;  // -1, as elsewhere: until the context is full
+  if (think == "on") {
+    options.thinking = chat::Thinking::kOn;
+  } else if (think == "off") {
+    options.thinking = chat::Thinking::kOff;
+  } else if (!think.empty()) {
+    const auto [end, error] = std::from_chars(think.data(), think.data() + think.size(), options.think_budget);
+    if (error != std::errc() || end != think.data() + think.size() || options.think_budget < 0) {
+      return Fail(ErrorCode::kInvalidArgument, "--think '{}': expected on, off or a number of tokens", think);
+    }
+    options.thinking = options.think_budget == 0 ? chat::Thinking::kOff : chat::Thinking::kOn;
+  }
+  return options;
+}
+
+Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet) {
+  SLUICE_TRY_ASSIGN(EngineOptions options, flags.Engine());
+  SLUICE_TRY_ASSIGN(const std::string path, ResolveModel(flags.model));
+  if (!quiet) options.log = [](LogLevel, const std::string& text) { Note(text); };
+  OpenedModel opened;
+  SLUICE_TRY_ASSIGN(opened.engine, Engine::Create(options));
+  ProgressLine progress("loading");
+  const std::atomic<bool>& interrupted = Interrupted();
+  SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path,
+                                              {.overrides = flags.overrides,
+                                               .progress = [&](uint64_t done, uint64_t total) {
+                                                 progress.Show(static_cast<double>(done), static_cast<double>(total));
+                                                 return !interrupted.load(std::memory_order_relaxed);
+                                               }}));
+  progress.Clear();
+  if (!quiet) {
+    for (const std::string& warning : opened.model->warnings()) Note(warning);
+  }
+  return opened;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,68 @@
+// Flags that several subcommands share, under their own names and those that users of llama.cpp know.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/conversation.h"
+#include "sluice/engine.h"
+#include "sluice/model.h"
+#include "sluice/result.h"
+
+namespace sluice::app {
+
+// Which model, and how to run it.
+struct ModelFlags {
+  std::string model;  // a path or a name
+  int threads = 0;
+  std::string kernels;
+  std::string memory;  // a size; empty: the default budget
+  int64_t context_length = 0;
+  int64_t batch = 512;
+  std::string kv = "f16";
+  std::vector<std::string> overrides;
+
+  void AddTo(CLI::App& command);
+  Result<EngineOptions> Engine() const;
+  Result<ConversationOptions> Conversation() const;
+};
+
+// How tokens are drawn; what is not given comes from the model's file or Sluice's defaults.
+struct SamplingFlags {
+  std::optional<double> temperature, top_p, min_p, typical_p;
+  std::optional<int64_t> top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n;
+  std::optional<double> repeat_penalty, presence_penalty, frequency_penalty, dry_multiplier, dry_base;
+  std::vector<std::string> logit_bias;  // "ID+1.5", "ID-inf"
+  std::optional<uint64_t> seed;
+
+  void AddTo(CLI::App& command);
+  // The flags over `defaults`. Errors: kInvalidArgument for a logit bias that can't be read.
+  Result<sample::SamplerOptions> Over(sample::SamplerOptions defaults) const;
+};
+
+// How an answer is asked for.
+struct AnswerFlags {
+  int64_t max_tokens = 0;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  std::string think;  // "", "on", "off" or a number of tokens
+
+  void AddTo(CLI::App& command);
+  Result<AnswerOptions> Answer() const;
+};
+
+// The model of `flags` on a new engine, with loading progress and warnings shown on stderr unless `quiet`.
+struct OpenedModel {
+  std::unique_ptr<sluice::Engine> engine;
+  std::shared_ptr<const sluice::Model> model;
+};
+Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet);
+
+// A number from text such as "-inf" or "1.5".
+Result<double> ParseNumber(const std::string& text);
+
+}  // namespace sluice::app

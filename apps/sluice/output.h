@@ -1,0 +1,42 @@
+// What the program shows beside its answers: remarks and progress on stderr, never on stdout.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace sluice::app {
+
+// One line on stderr.
+void Note(std::string_view text);
+
+// Dimmed text on a terminal, plain elsewhere; for thoughts and for figures under an answer. Returns the text to print.
+std::string Dimmed(std::string_view text);
+
+// True once Ctrl-C was pressed. main() installs the handler.
+const std::atomic<bool>& Interrupted();
+
+// "loading 45 %, 3 s left", rewritten in place on a terminal; elsewhere a line every ten seconds. Work that takes less
+// than half a second shows nothing.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string what) : what_(std::move(what)) {}
+  ~ProgressLine() { Clear(); }
+  void Show(double done, double total);
+  void Clear();
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  std::string what_;
+  TimePoint start_ = std::chrono::steady_clock::now();
+  TimePoint last_ = start_;
+  bool shown_ = false;
+};
+
+// Standard base64 with padding (RFC 4648).
+std::string EncodeBase64(std::string_view bytes);
+// False when `text` is not base64.
+bool DecodeBase64(std::string_view text, std::string* bytes);
+
+}  // namespace sluice::app

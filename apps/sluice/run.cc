@@ -1,0 +1,142 @@
+// sluice run: one answer.
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "options.h"
+#include "output.h"
+#include "sluice/terminal.h"
+#include "sluice/usage.h"
+
+namespace sluice::app {
+
+namespace {
+
+struct RunFlags {
+  ModelFlags model;
+  SamplingFlags sampling;
+  AnswerFlags answer;
+  std::string prompt, prompt_base64, file, system;
+  bool raw = false, json = false;
+};
+
+// The prompt from the flags, with a file and what is piped into the program behind it.
+Result<std::string> ReadPrompt(const RunFlags& flags) {
+  std::string prompt = flags.prompt;
+  if (!flags.prompt_base64.empty() && !DecodeBase64(flags.prompt_base64, &prompt)) {
+    return Fail(ErrorCode::kInvalidArgument, "--prompt-base64 is not base64");
+  }
+  const auto append = [&](const std::string& text) {
+    if (!prompt.empty() && !text.empty()) prompt += "\n\n";
+    prompt += text;
+  };
+  if (!flags.file.empty()) {
+    SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(flags.file));
+    append(text);
+  }
+  if (!platform::IsTerminal(STDIN_FILENO)) {
+    append(std::string(std::istreambuf_iterator<char>(std::cin), {}));
+  }
+  if (prompt.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "there is no prompt: give one on the command line, with -f, or through a pipe");
+  }
+  return prompt;
+}
+
+// Answers as they come: the answer on stdout, thoughts dimmed on stderr.
+session::EventSink Printer(bool json) {
+  if (json) return {};
+  return [](const chat::OutputEvent& event) {
+    switch (event.kind) {
+      case chat::OutputEvent::Kind::kAnswer:
+        std::fwrite(event.text.data(), 1, event.text.size(), stdout);
+        std::fflush(stdout);
+        break;
+      case chat::OutputEvent::Kind::kReasoning:
+        std::fputs(Dimmed(event.text).c_str(), stderr);
+        break;
+      case chat::OutputEvent::Kind::kToolCall:
+        std::printf("%s(%s)\n", event.call.name.c_str(), event.call.arguments.c_str());
+        break;
+    }
+  };
+}
+
+void PrintJson(const Answer& answer, const Engine& engine) {
+  nlohmann::ordered_json json;
+  json["text"] = answer.generation.text;
+  json["text_base64"] = EncodeBase64(answer.generation.text);
+  if (!answer.generation.reasoning.empty()) json["reasoning"] = answer.generation.reasoning;
+  for (const chat::ToolCall& call : answer.generation.tool_calls)
+    json["tool_calls"].push_back({{"name", call.name}, {"arguments", call.arguments}});
+  json["prompt_tokens"] = answer.prompt_tokens;
+  json["generated_tokens"] = answer.generation.tokens;
+  json["finish_reason"] = session::Name(answer.generation.finish);
+  json["ttft_ms"] = answer.first_token_seconds * 1000;
+  json["prefill_tokens_per_second"] = answer.prefill_tokens_per_second();
+  json["decode_tokens_per_second"] = answer.decode_tokens_per_second();
+  json["peak_rss_bytes"] = ProcessUsage().peak_rss_bytes;
+  json["threads"] = engine.threads();
+  json["kernels"] = engine.kernels();
+  json["seed"] = answer.seed;
+  if (!answer.hint.empty()) json["hint"] = answer.hint;
+  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+}
+
+Result<int> Run(const RunFlags& flags) {
+  SLUICE_TRY_ASSIGN(AnswerOptions options, flags.answer.Answer());
+  SLUICE_TRY_ASSIGN(const ConversationOptions conversation_options, flags.model.Conversation());
+  SLUICE_TRY_ASSIGN(const std::string prompt, ReadPrompt(flags));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.json));
+  SLUICE_TRY_ASSIGN(options.sampling, flags.sampling.Over(opened.model->sampling()));
+  SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(*opened.engine, opened.model, conversation_options));
+  ProgressLine progress("reading the prompt");
+  options.interrupt = &Interrupted();
+  options.progress = [&](int64_t done, int64_t total) {
+    progress.Show(static_cast<double>(done), static_cast<double>(total));
+    if (done == total) progress.Clear();
+    return !Interrupted().load(std::memory_order_relaxed);
+  };
+
+  Answer answer;
+  if (flags.raw) {
+    SLUICE_TRY_ASSIGN(answer, conversation->Complete(prompt, options, Printer(flags.json)));
+  } else {
+    if (!flags.system.empty()) conversation->Add(chat::TextMessage("system", flags.system));
+    conversation->Add(chat::TextMessage("user", prompt));
+    SLUICE_TRY_ASSIGN(answer, conversation->Reply(options, Printer(flags.json)));
+  }
+  if (flags.json) {
+    PrintJson(answer, *opened.engine);
+  } else {
+    std::printf("\n");
+    std::fflush(stdout);
+    if (!answer.hint.empty()) Note(answer.hint);
+    Note(Dimmed(SpeedLine(answer, *opened.engine)));
+  }
+  return answer.generation.finish == session::FinishReason::kInterrupted ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("run", "One answer: sluice run MODEL \"What is the capital of France?\"");
+  auto flags = std::make_shared<RunFlags>();
+  flags->model.AddTo(*command);
+  command->add_option("-p,--prompt,prompt", flags->prompt, "What to answer; piped input is appended");
+  command->add_option("--prompt-base64", flags->prompt_base64, "The same, byte-exact through any charset");
+  command->add_option("-f,--file", flags->file, "Append this file to the prompt");
+  command->add_option("-s,--system", flags->system, "System message");
+  command->add_flag("--raw", flags->raw, "Continue the prompt as it is, without the chat template");
+  command->add_flag("--json", flags->json, "One JSON object on stdout");
+  flags->answer.AddTo(*command);
+  flags->sampling.AddTo(*command);
+  command->final_callback([flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,156 @@
+#include "sluice/conversation.h"
+
+#include <algorithm>
+#include <random>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "sample/answer_quality.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr int64_t kDefaultContext = 8192;
+constexpr int64_t kSmallestDefaultContext = 256;
+constexpr int64_t kDefaultMaxTokens = 4096;
+
+// The context that a conversation gets when nobody said: the model's own up to a bound, halved until it fits.
+int64_t FittingContext(const Engine& engine, const Model& model, const ConversationOptions& options) {
+  const uint64_t available = engine.context().ledger->Snapshot().available_bytes();
+  int64_t context = std::min(model.config().context_length, kDefaultContext);
+  const auto bytes = [&] {
+    return session::Session::Bytes(model.parts(),
+                                   {.context_length = context, .batch = std::min(options.batch, context),
+                                    .k_type = options.kv_type, .v_type = options.kv_type},
+                                   engine.threads());
+  };
+  while (context > kSmallestDefaultContext && bytes() > available) context /= 2;
+  return context;
+}
+
+}  // namespace
+
+double Answer::prefill_tokens_per_second() const {
+  return read_seconds > 0 ? static_cast<double>(prompt_tokens - cached_tokens) / read_seconds : 0;
+}
+
+double Answer::decode_tokens_per_second() const {
+  return decode_seconds > 0 ? static_cast<double>(generation.tokens - 1) / decode_seconds : 0;
+}
+
+struct Conversation::Impl {
+  const Engine& engine;
+  std::shared_ptr<const Model> model;
+  std::unique_ptr<session::Session> session;
+  std::vector<chat::Message> messages;
+
+  Result<Answer> Run(std::span<const TokenId> ids, const chat::Capabilities& capabilities,
+                     session::GenerateOptions generate, const AnswerOptions& options, const session::EventSink& sink);
+};
+
+Conversation::Conversation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Conversation::~Conversation() = default;
+
+Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine, std::shared_ptr<const Model> model,
+                                                           const ConversationOptions& options) {
+  if (options.context_length < 0 || options.batch < 1) {
+    return Fail(ErrorCode::kInvalidArgument, "a context of {} and a batch of {} tokens; both must be positive",
+                options.context_length, options.batch);
+  }
+  const int64_t context =
+      options.context_length != 0 ? options.context_length : FittingContext(engine, *model, options);
+  SLUICE_TRY_ASSIGN(auto session, session::Session::Create(engine.context(), model->parts(),
+                                                           {.context_length = context,
+                                                            .batch = std::min(options.batch, context),
+                                                            .k_type = options.kv_type,
+                                                            .v_type = options.kv_type}));
+  return std::unique_ptr<Conversation>(
+      new Conversation(std::unique_ptr<Impl>(new Impl{engine, std::move(model), std::move(session), {}})));
+}
+
+const std::vector<chat::Message>& Conversation::messages() const { return impl_->messages; }
+void Conversation::Add(chat::Message message) { impl_->messages.push_back(std::move(message)); }
+void Conversation::SetMessages(std::vector<chat::Message> messages) { impl_->messages = std::move(messages); }
+int64_t Conversation::context_length() const { return impl_->session->context_length(); }
+int64_t Conversation::held_tokens() const { return static_cast<int64_t>(impl_->session->tokens().size()); }
+session::Session& Conversation::session() { return *impl_->session; }
+
+Result<Answer> Conversation::Reply(const AnswerOptions& options, const session::EventSink& sink) {
+  std::vector<chat::Message> replayed = impl_->messages;
+  for (chat::Message& message : replayed) message.reasoning.clear();
+  const chat::ChatTemplate& chat_template = impl_->model->chat_template();
+  SLUICE_TRY_ASSIGN(const chat::RenderedPrompt prompt, chat_template.Render({.messages = replayed,
+                                                                             .tools = options.tools,
+                                                                             .thinking = options.thinking}));
+  SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, impl_->model->Encode(prompt.segments));
+  SLUICE_TRY_ASSIGN(Answer answer, impl_->Run(ids, chat_template.capabilities(),
+                                              {.parse_tools = !options.tools.empty(),
+                                               .opens_reasoning = prompt.opens_reasoning},
+                                              options, sink));
+  chat::Message message = chat::TextMessage("assistant", answer.generation.text);
+  message.reasoning = answer.generation.reasoning;
+  message.tool_calls = answer.generation.tool_calls;
+  impl_->messages.push_back(std::move(message));
+  return answer;
+}
+
+Result<Answer> Conversation::Complete(std::string_view text, const AnswerOptions& options,
+                                      const session::EventSink& sink) {
+  SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, impl_->model->EncodeText(text));
+  return CompleteIds(ids, options, sink);
+}
+
+Result<Answer> Conversation::CompleteIds(std::span<const TokenId> ids, const AnswerOptions& options,
+                                         const session::EventSink& sink) {
+  return impl_->Run(ids, {}, {.raw = true}, options, sink);
+}
+
+Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat::Capabilities& capabilities,
+                                       session::GenerateOptions generate, const AnswerOptions& options,
+                                       const session::EventSink& sink) {
+  if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "the prompt is empty");
+  const int64_t room = session->context_length() - static_cast<int64_t>(ids.size());
+  if (room < 1) {
+    return Fail(ErrorCode::kDoesNotFit,
+                "the prompt has {} tokens and the context holds {}, which leaves no room for an answer", ids.size(),
+                session->context_length());
+  }
+  sample::SamplerOptions sampling = options.sampling;
+  if (!sampling.seed) sampling.seed = std::random_device{}();
+  SLUICE_TRY_ASSIGN(sample::Sampler sampler,
+                    sample::Sampler::Create(sampling, {.vocab_size = static_cast<int32_t>(model->config().vocab_size),
+                                                       .context_length = session->context_length(),
+                                                       .append_piece = [this](int32_t token, std::string* out) {
+                                                         model->tokenizer().AppendPiece(token, true, out);
+                                                       }}));
+  const Clock& clock = *engine.context().clock;
+  const double start = clock.NowSeconds();
+  Answer answer;
+  answer.seed = *sampling.seed;
+  answer.prompt_tokens = static_cast<int64_t>(ids.size());
+  SLUICE_TRY_ASSIGN(answer.cached_tokens, session->Read(ids, options.progress));
+  answer.read_seconds = clock.NowSeconds() - start;
+  for (const TokenId id : ids) sampler.Accept(id);
+
+  generate.max_tokens = options.max_tokens > 0 ? options.max_tokens : std::min(room, kDefaultMaxTokens);
+  generate.stop = options.stop;
+  generate.ignore_end_of_turn = options.ignore_end_of_turn;
+  generate.think_budget = options.think_budget;
+  generate.interrupt = options.interrupt;
+  sample::AnswerQuality quality;
+  double first_token = 0;
+  generate.on_token = [&](TokenId id, std::string_view shown) {
+    if (first_token == 0) first_token = clock.NowSeconds();
+    quality.Add(id, shown);
+  };
+  SLUICE_TRY_ASSIGN(answer.generation, session::Generate(*session, capabilities, sampler, generate, sink));
+  const double end = clock.NowSeconds();
+  if (first_token == 0) first_token = end;
+  answer.first_token_seconds = first_token - start;
+  answer.decode_seconds = end - first_token;
+  answer.hint = quality.hint();
+  return answer;
+}
+
+}  // namespace sluice
