@@ -19,30 +19,4 @@ SpecialMatcher SpecialMatcher::Create(const Vocabulary& vocabulary, std::vector<
   return matcher;
 }
 
-std::optional<SpecialMatcher::Match> SpecialMatcher::Next(const Vocabulary& vocabulary, std::string_view text,
-                                                          size_t from) const {
-  if (ids_.empty()) return std::nullopt;
-  for (size_t begin = from; begin < text.size(); ++begin) {
-    const uint8_t first_byte = static_cast<uint8_t>(text[begin]);
-    auto low = ids_.begin() + first_[first_byte];
-    auto high = ids_.begin() + first_[first_byte + 1u];
-    // [low, high) are the tokens that agree with the text in the first `length` bytes; the shorter come
-    // first.
-    std::optional<Match> longest;
-    for (size_t length = 1; low != high; ++length) {
-      if (vocabulary.Text(*low).size() == length) {
-        longest = Match{begin, begin + length, *low};
-        while (low != high && vocabulary.Text(*low).size() == length) ++low;
-      }
-      if (begin + length == text.size()) break;
-      const uint8_t byte = static_cast<uint8_t>(text[begin + length]);
-      const auto at = [&](TokenId id) { return static_cast<uint8_t>(vocabulary.Text(id)[length]); };
-      low = std::partition_point(low, high, [&](TokenId id) { return at(id) < byte; });
-      high = std::partition_point(low, high, [&](TokenId id) { return at(id) <= byte; });
-    }
-    if (longest) return longest;
-  }
-  return std::nullopt;
-}
-
 }  // namespace sluice::text

@@ -109,11 +109,10 @@ struct Tokenizer::Parts {
   std::vector<std::string> warnings;
 
   Status EncodeFragment(std::string_view text, bool after_special, std::vector<TokenId>* out) const;
-  // `allowed(begin, end)`: may a control token be found at these bytes?
+  // `allows_control(begin, end)`: may a control token be found at these bytes?
   template <typename Allowed>
-  std::optional<SpecialMatcher::Match> NextSpecial(std::string_view text, size_t from, const Allowed& allowed) const;
-  template <typename Allowed>
-  Result<std::vector<TokenId>> EncodeText(std::string_view text, bool add_special, const Allowed& allowed) const;
+  Result<std::vector<TokenId>> EncodeText(std::string_view text, bool add_special,
+                                          const Allowed& allowed) const;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -221,19 +220,6 @@ Result<std::vector<TokenId>> Tokenizer::EncodeSpans(std::span<const TextSpan> sp
     const auto after = std::upper_bound(trusted.begin(), trusted.end(), begin);
     return (after - trusted.begin()) % 2 == 1 && end <= *after;
   });
-}
-
-template <typename Allowed>
-std::optional<SpecialMatcher::Match> Tokenizer::Parts::NextSpecial(std::string_view text, size_t from,
-                                                                   const Allowed& allowed) const {
-  while (const auto match = all_specials.Next(vocabulary, text, from)) {
-    if (vocabulary.Kind(match->id) == TokenKind::kUserDefined || allowed(match->begin, match->end)) return match;
-    // A control token where none may be: a shorter user-defined one may still begin here.
-    const auto user = user_defined.Next(vocabulary, text, match->begin);
-    if (user && user->begin == match->begin) return user;
-    from = match->begin + 1;
-  }
-  return std::nullopt;
 }
 
 template <typename Allowed>

@@ -54,9 +54,9 @@ class Tokenizer {
   // runs a split pattern into its step limit. Time grows with the length of the text times its logarithm.
   Result<std::vector<TokenId>> Encode(std::string_view text, EncodeOptions options = {}) const;
 
-  // The same for a text in pieces that differ in trust, such as a rendered prompt with a user's words in it. Merges go
-  // across the borders of the pieces as if there were none; a control token is found only where all of its text lies
-  // in pieces that allow it.
+  // The same for a text in pieces that differ in trust, such as a rendered prompt with a user's words in it.
+  // Merges go across the borders of the pieces as if there were none; a control token is found only where all
+  // of its text lies in pieces that allow it.
   Result<std::vector<TokenId>> EncodeSpans(std::span<const TextSpan> spans, bool add_special = false) const;
 
   // The bytes that `id` stands for, appended to *out: half a character, possibly. Nothing for control tokens

@@ -47,22 +47,19 @@ std::string UnigramEncoder::Normalise(std::string_view text) const {
     plain += prefix.size > 0 ? prefix.replacement : text.substr(0, size);
     text.remove_prefix(size);
   }
-  // The space in front goes before the first word, so a text of spaces only gets none.
   std::string spaced;
   spaced.reserve(plain.size() + 1);
-  bool in_word = false, prefixed = false;
-  for (const char c : plain) {
-    if (c == ' ') {
-      in_word = false;
-      if (!join_spaces_) spaced += ' ';
-      continue;
+  if (join_spaces_) {
+    // One space before each word, the first too if there is to be one in front; none behind.
+    for (size_t i = 0; i < plain.size(); ++i) {
+      if (plain[i] == ' ') continue;
+      const bool begins_word = i == 0 ? prefix_space_ : plain[i - 1] == ' ';
+      if (begins_word && (prefix_space_ || !spaced.empty())) spaced += ' ';
+      spaced += plain[i];
     }
-    if (!in_word && (join_spaces_ || (prefix_space_ && !prefixed))) {
-      spaced += ' ';
-      prefixed = true;
-    }
-    in_word = true;
-    spaced += c;
+  } else {
+    if (prefix_space_ && !plain.empty()) spaced += ' ';
+    spaced += plain;
   }
   std::string marked;
   marked.reserve(spaced.size() + spaced.size() / 2);
