@@ -101,8 +101,7 @@ struct Tokenizer::Parts {
   Vocabulary vocabulary;
   std::variant<std::monostate, SentencePieceOptions, BytePairEncoder, UnigramEncoder, WordPieceOptions>
       encoder;
-  SpecialMatcher all_specials;  // control, unknown and user-defined tokens
-  SpecialMatcher user_defined;
+  SpecialMatcher specials;  // control, unknown and user-defined tokens
   StripRules strip;
   bool prefix_space = false;
   bool clean_up_spaces = false;
@@ -110,9 +109,9 @@ struct Tokenizer::Parts {
 
   Status EncodeFragment(std::string_view text, bool after_special, std::vector<TokenId>* out) const;
   // `allows_control(begin, end)`: may a control token be found at these bytes?
-  template <typename Allowed>
+  template <typename AllowsControl>
   Result<std::vector<TokenId>> EncodeText(std::string_view text, bool add_special,
-                                          const Allowed& allowed) const;
+                                          const AllowsControl& allows_control) const;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -160,26 +159,23 @@ Result<Tokenizer> Tokenizer::Create(const VocabularySource& source) {
     }
   }
 
-  std::vector<TokenId> all, user_defined;
+  std::vector<TokenId> specials;
   size_t too_long = 0;
   for (TokenId id = 0; vocabulary.Contains(id); ++id) {
-    const bool user = vocabulary.Kind(id) == TokenKind::kUserDefined;
-    if (!user && !vocabulary.IsControl(id)) continue;
+    if (vocabulary.Kind(id) != TokenKind::kUserDefined && !vocabulary.IsControl(id)) continue;
     if (vocabulary.Text(id).size() > kMaxSpecialBytes) {
       ++too_long;
-      continue;
+    } else {
+      specials.push_back(id);
     }
-    all.push_back(id);
-    if (user) user_defined.push_back(id);
   }
   if (too_long > 0) {
     parts->warnings.push_back(
         fmt::format("{} special tokens are longer than {} bytes; they are not looked for in text", too_long,
                     kMaxSpecialBytes));
   }
-  parts->strip = StripRulesOf(vocabulary, source, all);
-  parts->all_specials = SpecialMatcher::Create(vocabulary, std::move(all));
-  parts->user_defined = SpecialMatcher::Create(vocabulary, std::move(user_defined));
+  parts->strip = StripRulesOf(vocabulary, source, specials);
+  parts->specials = SpecialMatcher::Create(vocabulary, std::move(specials));
   return Tokenizer(std::move(parts));
 }
 
@@ -222,9 +218,9 @@ Result<std::vector<TokenId>> Tokenizer::EncodeSpans(std::span<const TextSpan> sp
   });
 }
 
-template <typename Allowed>
+template <typename AllowsControl>
 Result<std::vector<TokenId>> Tokenizer::Parts::EncodeText(std::string_view text, bool add_special,
-                                                          const Allowed& allowed) const {
+                                                          const AllowsControl& allows_control) const {
   const Vocabulary& v = vocabulary;
   if (v.model() == TokenizerModel::kNone) {
     return Fail(ErrorCode::kUnsupported, "text can't be turned into tokens: {}", v.unsupported_reason());
@@ -234,12 +230,15 @@ Result<std::vector<TokenId>> Tokenizer::Parts::EncodeText(std::string_view text,
                 "the text has {} bytes, more than the {} that can be encoded at once", text.size(),
                 kMaxTextBytes);
   }
+  const auto allowed = [&](TokenId id, size_t from, size_t to) {
+    return v.Kind(id) == TokenKind::kUserDefined || allows_control(from, to);
+  };
   std::vector<TokenId> ids;
   if (add_special && v.add_bos()) ids.push_back(v.bos());
   size_t begin = 0;
   bool after_special = true;  // the beginning counts as such
   while (begin < text.size()) {
-    const std::optional<SpecialMatcher::Match> match = NextSpecial(text, begin, allowed);
+    const std::optional<SpecialMatcher::Match> match = specials.Next(v, text, begin, allowed);
     size_t end = match ? match->begin : text.size();
     if (match && StripRules::Has(strip.left, match->id)) {
       while (end > begin && IsAsciiSpace(text[end - 1])) --end;
@@ -321,8 +320,7 @@ std::string Tokenizer::DecodeText(std::span<const TokenId> ids, DecodeOptions op
 }
 
 size_t Tokenizer::memory_bytes() const {
-  size_t total = sizeof(Parts) + parts_->vocabulary.memory_bytes() + parts_->all_specials.memory_bytes() +
-                 parts_->user_defined.memory_bytes();
+  size_t total = sizeof(Parts) + parts_->vocabulary.memory_bytes() + parts_->specials.memory_bytes();
   if (const auto* byte_pairs = std::get_if<BytePairEncoder>(&parts_->encoder))
     total += byte_pairs->memory_bytes();
   if (const auto* unigram = std::get_if<UnigramEncoder>(&parts_->encoder)) total += unigram->memory_bytes();
