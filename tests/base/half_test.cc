@@ -63,12 +63,19 @@ TEST(HalfTest, F32ToF16RoundsToNearestEven) {
   EXPECT_EQ(F32ToF16(std::numeric_limits<float>::denorm_min()), 0);
 }
 
-#if defined(__FLT16_MAX__)
+#if defined(__aarch64__)
+using CompilerHalf = __fp16;  // GCC 12 has no _Float16 in C++ there
+#define SLUICE_TEST_COMPILER_HALF
+#elif defined(__FLT16_MAX__)
+using CompilerHalf = _Float16;
+#define SLUICE_TEST_COMPILER_HALF
+#endif
+#if defined(SLUICE_TEST_COMPILER_HALF)
 TEST(HalfTest, AgreesWithTheCompilersConversion) {
   for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 1237) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
     if (std::isnan(value)) continue;
-    ASSERT_EQ(F32ToF16(value), std::bit_cast<uint16_t>(static_cast<_Float16>(value))) << value;
+    ASSERT_EQ(F32ToF16(value), std::bit_cast<uint16_t>(static_cast<CompilerHalf>(value))) << value;
   }
 }
 #endif
