@@ -31,15 +31,15 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kQ6_K, avx512vnni::MatmulQ6_K);
   set(kIQ4_XS, avx512vnni::MatmulIQ4_XS);
   // Formats without kernels of their own yet.
-  set(kIQ2_XXS, MatmulQuantised<kIQ2_XXS>);
-  set(kIQ2_XS, MatmulQuantised<kIQ2_XS>);
-  set(kIQ2_S, MatmulQuantised<kIQ2_S>);
-  set(kIQ3_XXS, MatmulQuantised<kIQ3_XXS>);
-  set(kIQ3_S, MatmulQuantised<kIQ3_S>);
-  set(kIQ1_S, MatmulQuantised<kIQ1_S>);
-  set(kIQ1_M, MatmulQuantised<kIQ1_M>);
-  set(kTQ1_0, MatmulQuantised<kTQ1_0>);
-  set(kTQ2_0, MatmulQuantised<kTQ2_0>);
+  set(kIQ2_XXS, avx512vnni::MatmulIQ2_XXS);
+  set(kIQ2_XS, avx512vnni::MatmulIQ2_XS);
+  set(kIQ2_S, avx512vnni::MatmulIQ2_S);
+  set(kIQ3_XXS, avx512vnni::MatmulIQ3_XXS);
+  set(kIQ3_S, avx512vnni::MatmulIQ3_S);
+  set(kIQ1_S, avx512vnni::MatmulIQ1_S);
+  set(kIQ1_M, avx512vnni::MatmulIQ1_M);
+  set(kTQ1_0, avx512vnni::MatmulTQ1_0);
+  set(kTQ2_0, avx512vnni::MatmulTQ2_0);
   set(kNVFP4, MatmulQuantised<kNVFP4>);
   set(kQ1_0, MatmulQuantised<kQ1_0>);
   set(kQ2_0, MatmulQuantised<kQ2_0>);

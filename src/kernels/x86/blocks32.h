@@ -2,7 +2,8 @@
 // eight chains of the canonical order, so that a row is read as one stream. Templates of internal linkage (isa_avx2.h).
 //
 // A format has: kBytes of a block; Codes, those of two blocks as bytes; kSigned (codes are signed bytes) or kOffset
-// (codes are unsigned and too large by that); Scales, the d of eight blocks; kHasMin and then Minimums.
+// (codes are unsigned and too large by that); Scale and Scales, the d of one and of eight blocks; kHasMin and then
+// Minimum and Minimums.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -50,6 +51,7 @@ struct BlockQ4_0Format {
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     return NibblePair(a + 2, b + 2);
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
 
@@ -62,7 +64,9 @@ struct BlockQ4_1Format {
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     return NibblePair(a + 4, b + 4);
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
+  static inline float Minimum(const std::byte* block) { return LoadHalf(block + 2); }
   static inline __m256 Minimums(const std::byte* blocks) { return LoadHalves(blocks + 2, kBytes); }
 };
 
@@ -75,6 +79,7 @@ struct BlockQ5_0Format {
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     return AddFifthBits<Isa>(NibblePair(a + 6, b + 6), a + 2, b + 2);
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
 
@@ -87,7 +92,9 @@ struct BlockQ5_1Format {
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     return AddFifthBits<Isa>(NibblePair(a + 8, b + 8), a + 4, b + 4);
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
+  static inline float Minimum(const std::byte* block) { return LoadHalf(block + 2); }
   static inline __m256 Minimums(const std::byte* blocks) { return LoadHalves(blocks + 2, kBytes); }
 };
 
@@ -100,6 +107,7 @@ struct BlockQ8_0Format {
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     return {LoadPair(a + 2, b + 2), LoadPair(a + 18, b + 18)};
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
 
@@ -117,6 +125,7 @@ struct BlockIQ4_NLFormat {
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
     return LookUp(Iq4Values(), NibblePair(a + 2, b + 2));
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
 
@@ -132,13 +141,17 @@ struct BlockMXFP4Format {
                   NibblePair(a + 1, b + 1));
   }
   // 2^(e − 128). For e of 0 and 1 the float is subnormal.
+  static inline float Scale(const std::byte* block) {
+    const uint32_t e = static_cast<uint8_t>(block[0]);
+    const uint32_t bits = e > 1 ? (e - 1) << 23 : 0x200000u << e;
+    float scale;
+    std::memcpy(&scale, &bits, sizeof(scale));
+    return scale;
+  }
   static inline __m256 Scales(const std::byte* blocks) {
-    alignas(32) uint32_t bits[8];
-    for (int i = 0; i < 8; ++i) {
-      const uint32_t e = static_cast<uint8_t>(blocks[i * kBytes]);
-      bits[i] = e > 1 ? (e - 1) << 23 : 0x200000u << e;
-    }
-    return _mm256_load_ps(reinterpret_cast<const float*>(bits));
+    alignas(32) float scale[8];
+    for (int i = 0; i < 8; ++i) scale[i] = Scale(blocks + i * kBytes);
+    return _mm256_load_ps(scale);
   }
 };
 

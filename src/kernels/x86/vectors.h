@@ -55,6 +55,8 @@ inline float Fold8(__m256 v) {
   return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
+inline float LoadHalf(const std::byte* p) { return _cvtsh_ss(LoadU16(p)); }
+
 // The f16 at p, p + stride, … p + 7 · stride.
 inline __m256 LoadHalves(const std::byte* p, size_t stride) {
   __m128i h = _mm_cvtsi32_si128(LoadU16(p));
