@@ -1,6 +1,5 @@
 // Ledger: who has how much of the memory budget. All large memory is reserved here before it is taken, and
-// what `plan`,
-// `--stats` and the server show are these figures.
+// what `plan`, `--stats` and the server show are these figures.
 //
 // Thread-safe. Outlives everything that is charged to it.
 #pragma once

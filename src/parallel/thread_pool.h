@@ -1,6 +1,6 @@
-// ThreadPool: fork and join over a fixed set of workers. The thread that calls is worker 0; the pool owns the
-// other size() − 1. All of them run under ScopedFpEnv while they work; the caller's own environment is
-// restored.
+// ThreadPool: fork and join over a fixed set of workers. The thread that calls is worker 0; the pool
+// owns the other size() − 1. All of them run under ScopedFpEnv while they work; the caller's own
+// environment is restored.
 //
 // Made for thousands of calls per token: a call allocates nothing and costs about a microsecond while the
 // helpers are hot. Helpers wait by spinning briefly, then sleep; an idle pool costs no CPU time.
@@ -27,8 +27,8 @@ class ThreadPool {
 
   struct Options {
     int threads = 1;  // workers, the caller included; brought into 1 … kMaxThreads
-    // Helpers are kept on this set of cores, as far as the kernel allows; empty = anywhere. The caller's thread
-    // is its owner's business.
+    // Helpers are kept on this set of cores, as far as the kernel allows; empty = anywhere. The caller's
+    // thread is its owner's business.
     std::vector<int> cores;
     // How long a waiting worker spins before it sleeps. With more workers than cores to run on, none spins.
     std::chrono::microseconds spin{50};

@@ -129,6 +129,8 @@ Status AtomicWriter::Flush() {
 }
 
 Status AtomicWriter::WriteAt(uint64_t offset, std::span<const std::byte> bytes) {
+  SLUICE_CHECK(!failed_);  // the file has a hole: it must not be committed
+  failed_ = true;
   // Writing past the limit would raise SIGXFSZ, which kills the process unless somebody handles it.
   if (bytes.size() > size_limit_ || offset > size_limit_ - bytes.size()) {
     return OsError(EFBIG, "writing {} bytes of {} at byte {} (the limit is {}, see ulimit -f)", bytes.size(),
@@ -141,6 +143,7 @@ Status AtomicWriter::WriteAt(uint64_t offset, std::span<const std::byte> bytes) 
     bytes = bytes.subspan(static_cast<size_t>(n));
     offset += static_cast<uint64_t>(n);
   }
+  failed_ = false;
   return {};
 }
 
@@ -166,8 +169,8 @@ Status AtomicWriter::Commit() {
     return OsError(errno, "renaming {} to {}", temporary_path_, path_);
   }
   temporary_path_.clear();
-  // The rename itself is durable once the folder is. Some file systems can't sync a folder; the file is in
-  // place anyway.
+  // The rename itself is durable once the folder is. Some file systems can't sync a folder; the file is
+  // in place anyway.
   const UniqueFd folder(::open(Folder(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
     return OsError(errno, "writing the folder of {} to the disk", path_);

@@ -28,7 +28,7 @@ class AtomicWriter {
   AtomicWriter& operator=(AtomicWriter&&) = delete;
   ~AtomicWriter();
 
-  // Appends. Buffered, so small pieces are fine. After an error nothing more can be written.
+  // Appends. Buffered, so small pieces are fine. After an error all that is left is to drop the writer.
   Status Write(std::span<const std::byte> bytes);
   Status Write(std::string_view text) { return Write(std::as_bytes(std::span(text))); }
   // The number of bytes appended so far.
@@ -52,6 +52,7 @@ class AtomicWriter {
   uint64_t flushed_ = 0;       // bytes handed to the kernel
   uint64_t written_back_ = 0;  // … of which the kernel was told to write to the disk
   uint64_t size_limit_;        // RLIMIT_FSIZE
+  bool failed_ = false;
 };
 
 // Replaces the contents of a small file in one step.

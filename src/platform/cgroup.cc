@@ -55,8 +55,8 @@ std::string Unescape(std::string_view text) {
   return result;
 }
 
-// Lines of /proc/self/mountinfo (proc(5)): id parent device ROOT MOUNT_POINT options tags… - TYPE source
-// SUPER_OPTIONS.
+// Lines of /proc/self/mountinfo (proc(5)): id parent device ROOT MOUNT_POINT options tags… -
+// TYPE source SUPER_OPTIONS.
 std::vector<Mount> FindMounts(std::string_view table, bool v2, std::string_view controller) {
   std::vector<Mount> mounts;
   for (const std::string_view line : Split(table, '\n')) {

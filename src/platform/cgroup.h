@@ -1,6 +1,6 @@
-// Control groups: where the kernel keeps the limits that this process runs under, in both versions (v1, v2,
-// and systems that mix them). A group inherits the limits of all groups above it, so all have to be looked
-// at.
+// Control groups: where the kernel keeps the limits that this process runs under, in both versions
+// (v1, v2, and systems that mix them). A group inherits the limits of all groups above it, so all have
+// to be looked at.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// CpuRelax: tells the core that this is a spin loop (saves power, and leaves a hyper-thread sibling its
-// share).
+// CpuRelax: tells the core that this is a spin loop (saves power, and leaves a hyper-thread
+// sibling its share).
 #pragma once
 
 namespace sluice::platform {

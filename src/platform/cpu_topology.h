@@ -13,8 +13,8 @@ namespace sluice::platform {
 
 struct Core {
   int id = 0;
-  // Strength relative to the other cores: the scheduler's cpu_capacity, else the top frequency, else 1 for
-  // all.
+  // Strength relative to the other cores: the scheduler's cpu_capacity, else the top frequency, else
+  // 1 for all.
   uint64_t capacity = 1;
   // Two hardware threads of one core share their arithmetic units: the second one has this false.
   bool first_of_siblings = true;
@@ -27,12 +27,12 @@ struct CpuTopology {
   double quota = std::numeric_limits<double>::infinity();
 };
 
-// Never fails: where the kernel says nothing, cores are taken to be there and equal. `root`: see
-// system_files.h.
+// Never fails: where the kernel says nothing, cores are taken to be there and equal. `root`:
+// see system_files.h.
 CpuTopology ReadCpuTopology(const std::string& root = "");
 
-// The ids of the big cores, one hardware thread each: all but the weakest kind where kinds differ much. Never
-// empty.
+// The ids of the big cores, one hardware thread each: all but the weakest kind where kinds differ
+// much. Never empty.
 std::vector<int> BigCores(const CpuTopology& topology);
 
 // One thread for each big core, within the quota; at least 1. Little cores would hold the others up at every

@@ -40,8 +40,8 @@ UniqueFd::~UniqueFd() {
 }
 
 Result<File> File::Open(std::string path, Caching caching) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must fail below, not wait here. It does nothing to
-  // regular files.
+  // O_NONBLOCK: opening a pipe that nobody writes to must fail below, not wait here. It does nothing
+  // to regular files.
   int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   if (caching == Caching::kDirect) flags |= O_DIRECT;
   UniqueFd fd(::open(path.c_str(), flags));

@@ -1,7 +1,7 @@
 // Reading files: File, an open file that is read at offsets, and ReadWholeFile. Writing is atomic_writer.h.
 //
-// A File owns its descriptor; move-only. All of its const functions may be called from several threads at
-// once.
+// A File owns its descriptor; move-only. All of its const functions may be called from several
+// threads at once.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace sluice::platform {
 
-// Which file a path leads to, whatever it is called: equal for hard links, symbolic links, "./x" and other
-// spellings.
+// Which file a path leads to, whatever it is called: equal for hard links, symbolic links, "./x"
+// and other spellings.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -57,11 +57,11 @@ class File {
   // The size now; a file can shrink or grow while it is open.
   Result<uint64_t> Size() const;
 
-  // Reads from `offset` until `buffer` is full or the file ends; returns the number of bytes. Resumes short
-  // reads.
+  // Reads from `offset` until `buffer` is full or the file ends; returns the number of bytes.
+  // Resumes short reads.
   Result<size_t> Pread(uint64_t offset, std::span<std::byte> buffer) const;
-  // The same, where the file ending early is an error (kCorrupt), which names path, offset, found and
-  // expected.
+  // The same, where the file ending early is an error (kCorrupt), which names path, offset,
+  // found and expected.
   Status PreadFull(uint64_t offset, std::span<std::byte> buffer) const;
 
   // Asks the kernel to drop this range from the page cache. Best effort.

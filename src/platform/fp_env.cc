@@ -37,8 +37,8 @@ ScopedFpEnv::ScopedFpEnv() : saved_(ReadControl()) {
   if (saved_ != kCanonical) WriteControl(kCanonical);
 }
 
-// Written back even when equal before: the work may have raised sticky flags, which live in the same register
-// on x86.
+// Written back even when equal before: the work may have raised sticky flags, which live in the same
+// register on x86.
 ScopedFpEnv::~ScopedFpEnv() { WriteControl(saved_); }
 
 }  // namespace sluice::platform

@@ -17,8 +17,8 @@ constexpr int kSignals[] = {SIGINT, SIGTERM};
 
 void OnSignal(int signal_number) {
   if (!interrupted.exchange(true, std::memory_order_relaxed)) return;
-  // Asked twice: end as if there were no handler. The signal is blocked while we are in it and arrives on
-  // return.
+  // Asked twice: end as if there were no handler. The signal is blocked while we are in it and
+  // arrives on return.
   ::signal(signal_number, SIG_DFL);
   ::raise(signal_number);
 }

@@ -1,5 +1,5 @@
-// Mapping: an owned mmap, of a file (read-only) or of fresh zeroed memory. Move-only; unmapped when
-// destroyed.
+// Mapping: an owned mmap, of a file (read-only) or of fresh zeroed memory. Move-only;
+// unmapped when destroyed.
 //
 // Reading a mapped file that has become shorter raises SIGBUS: map only where the kernel is meant to decide
 // what stays in memory, and use File::PreadFull otherwise.
@@ -20,8 +20,8 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 enum class PageSize {
   kBase,
   // 2 MiB-aligned and marked for transparent huge pages, as far as the system allows them. Reserved pages
-  // (MAP_HUGETLB) are not used: they are left out of RSS and of the memory cgroup, and running out of them is
-  // a SIGBUS.
+  // (MAP_HUGETLB) are not used: they are left out of RSS and of the memory cgroup, and running out of them
+  // is a SIGBUS.
   kHuge
 };
 

@@ -1,6 +1,7 @@
 // Errors of the operating system as Error: "what was tried: No such file or directory".
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <system_error>
 #include <utility>

@@ -2,6 +2,7 @@
 #include "platform/atomic_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -136,6 +137,28 @@ TEST_F(AtomicWriterTest, TheFileSizeLimitIsAnErrorNotASignal) {
   EXPECT_NE(status.error().message.find("File too large"), std::string::npos) << status.error().message;
   EXPECT_EQ(Read("f"), "old");
   EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(AtomicWriterTest, AFullDiskIsAnErrorThatNamesTheFile) {
+  // A file system of 1 MiB needs rights that tests seldom have; the unbuffered path is the same
+  // for every errno.
+  const std::string folder = folder_ / "small";
+  std::filesystem::create_directory(folder);
+  if (::mount("none", folder.c_str(), "tmpfs", 0, "size=1m") != 0)
+    GTEST_SKIP() << "may not mount a file system";
+  Status status;
+  {
+    AtomicWriter writer = Create("small/f");
+    status = writer.Write(std::string(3 * kMiB, 'x'));
+  }
+  const bool left_over = !std::filesystem::is_empty(folder);
+  const auto checked = AtomicWriter::Create(folder + "/f", 2 * kMiB);
+  ::umount(folder.c_str());
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("small/f"), std::string::npos) << status.error().message;
+  EXPECT_NE(status.error().message.find("No space left"), std::string::npos) << status.error().message;
+  EXPECT_FALSE(left_over);
+  EXPECT_FALSE(checked);
 }
 
 TEST_F(AtomicWriterTest, ASymbolicLinkStaysOne) {

@@ -62,8 +62,8 @@ TEST_F(CgroupTest, HybridPrefersTheVersionThatNamesTheController) {
   EXPECT_THAT(pids.folders, ElementsAre("/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/unified"));
 }
 
-// A container without a cgroup namespace: the path is the host's, of which only the container's part is
-// mounted.
+// A container without a cgroup namespace: the path is the host's, of which only the container's
+// part is mounted.
 TEST_F(CgroupTest, ContainerSeesItsOwnPart) {
   constexpr std::string_view kMount =
       "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro,relatime - cgroup cgroup rw,memory\n";
