@@ -24,6 +24,10 @@ inline constexpr int kExitInterrupted = 130;
 // Prints an error for people and returns its exit code.
 int Report(const Error& error);
 
+void AddInspect(CLI::App& app, Action& action);
+void AddLogits(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
+void AddTemplate(CLI::App& app, Action& action);
+void AddTokenize(CLI::App& app, Action& action);
 
 }  // namespace sluice::app

@@ -27,6 +27,10 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   AddRun(app, action);
+  AddInspect(app, action);
+  AddTokenize(app, action);
+  AddTemplate(app, action);
+  AddLogits(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
