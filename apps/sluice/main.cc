@@ -31,6 +31,7 @@ int Main(int argc, char** argv) {
   AddTokenize(app, action);
   AddTemplate(app, action);
   AddLogits(app, action);
+  AddEval(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
