@@ -28,7 +28,7 @@ inline constexpr int kMaxGroups = kMaxBlockLength / kGroupLength;
 //   IQ2_* IQ3_XXS IQ3_S         codes = ±grid (≤ 62), scales = 2s + 1, d = f16 / 8, / 4, / 1
 //   IQ1_S IQ1_M                 codes = 8·grid ± 1, scales = 2s + 1, d = f16 / 8
 //   IQ4_NL MXFP4                codes = the table's values; MXFP4: d = 2^(e − 128)
-//   NVFP4                       d = 2^−10, scales = 512 · UE4M3 (0 … 229376, exact)
+//   NVFP4                       d = 2^−10, scales = 512 · UE4M3 (0 … 245760, exact)
 struct UnpackedBlock {
   float d;
   float dmin;

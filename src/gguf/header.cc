@@ -54,7 +54,15 @@ class HeaderCursor {
   std::span<const std::byte> Bytes(Piece piece) const {
     return {buffer_.get() + piece.offset, static_cast<size_t>(piece.size)};
   }
-  // The header's bytes, once it is read. Views made before stay valid.
+  // To be called when all is read: keeps the header and forgets what was read beyond it. Views are made after
+  // this.
+  void Trim() {
+    auto exact = std::make_unique_for_overwrite<std::byte[]>(offset_);
+    std::memcpy(exact.get(), buffer_.get(), offset_);
+    buffer_ = std::move(exact);
+    loaded_ = offset_;
+  }
+  // Gives the bytes away; views of them stay valid.
   std::unique_ptr<std::byte[]> Release() { return std::move(buffer_); }
 
  private:
@@ -308,6 +316,7 @@ Result<Header> ReadHeader(const ByteSource& source) {
   }
 
   // The buffer stays where it is from here on, so places become views.
+  cursor.Trim();
   std::vector<Entry> entries;
   entries.reserve(pending_entries.size());
   for (const PendingEntry& entry : pending_entries) {

@@ -101,8 +101,10 @@ class EndlessSource final : public ByteSource {
   explicit EndlessSource(Bytes front) : front_(std::move(front)) {}
   uint64_t size() const override { return uint64_t{1} << 50; }
   Status ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    for (size_t i = 0; i < out.size(); ++i) {
-      out[i] = offset + i < front_.size() ? front_[offset + i] : std::byte{0};
+    std::ranges::fill(out, std::byte{0});
+    if (offset < front_.size()) {
+      const size_t size = std::min<size_t>(out.size(), front_.size() - offset);
+      std::copy_n(front_.begin() + static_cast<ptrdiff_t>(offset), size, out.begin());
     }
     return {};
   }
