@@ -15,7 +15,7 @@ float Exp(float x);
 float Tanh(float x);
 float Sigmoid(float x);  // 1 / (1 + e^−x)
 float Erf(float x);
-float Softplus(float x);  // log(1 + e^x)
+float Softplus(float x);  // log(1 + e^x); 0 where Exp is
 float Log(float x);       // natural; −infinity at 0, NaN below
 
 // --- double: load-time constants and samplers. At most 1 ulp from the true value (PowDouble 2). ---
