@@ -24,6 +24,7 @@ inline constexpr int kExitInterrupted = 130;
 // Prints an error for people and returns its exit code.
 int Report(const Error& error);
 
+void AddBench(CLI::App& app, Action& action);
 void AddEval(CLI::App& app, Action& action);
 void AddInspect(CLI::App& app, Action& action);
 void AddLogits(CLI::App& app, Action& action);

@@ -32,6 +32,7 @@ int Main(int argc, char** argv) {
   AddTemplate(app, action);
   AddLogits(app, action);
   AddEval(app, action);
+  AddBench(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -37,9 +37,6 @@ class Model {
   // Remarks about the file, each one sentence, fit to be shown once.
   const std::vector<std::string>& warnings() const;
 
-  // Ids of a rendered prompt: special tokens only where the template wrote them, exactly one BOS where the model
-  // wants one.
-  Result<std::vector<TokenId>> Encode(std::span<const chat::Segment> prompt) const;
   // Ids of plain text to be continued, with BOS where the model wants one. Control tokens in it stay text.
   Result<std::vector<TokenId>> EncodeText(std::string_view text) const;
 
@@ -48,6 +45,9 @@ class Model {
   explicit Model(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Ids of a rendered prompt: special tokens only where the template wrote them, exactly one BOS where the model wants one.
+Result<std::vector<TokenId>> EncodePrompt(const text::Tokenizer& tokenizer, std::span<const chat::Segment> prompt);
 
 // A model file's tokenizer and template without its weights, for tools. Errors: as Model::Open.
 struct Vocabulary {

@@ -83,7 +83,7 @@ Result<Answer> Conversation::Reply(const AnswerOptions& options, const session::
   SLUICE_TRY_ASSIGN(const chat::RenderedPrompt prompt, chat_template.Render({.messages = replayed,
                                                                              .tools = options.tools,
                                                                              .thinking = options.thinking}));
-  SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, impl_->model->Encode(prompt.segments));
+  SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, EncodePrompt(impl_->model->tokenizer(), prompt.segments));
   SLUICE_TRY_ASSIGN(Answer answer, impl_->Run(ids, chat_template.capabilities(),
                                               {.parse_tools = !options.tools.empty(),
                                                .opens_reasoning = prompt.opens_reasoning},

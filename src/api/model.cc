@@ -74,14 +74,14 @@ const chat::ChatTemplate& Model::chat_template() const { return impl_->chat_temp
 const sample::SamplerOptions& Model::sampling() const { return impl_->sampling; }
 const std::vector<std::string>& Model::warnings() const { return impl_->warnings; }
 
-Result<std::vector<TokenId>> Model::Encode(std::span<const chat::Segment> prompt) const {
-  const text::Vocabulary& vocabulary = tokenizer().vocabulary();
+Result<std::vector<TokenId>> EncodePrompt(const text::Tokenizer& tokenizer, std::span<const chat::Segment> prompt) {
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
   const std::string_view bos = vocabulary.Contains(vocabulary.bos()) ? vocabulary.Text(vocabulary.bos()) : "";
   std::vector<TokenId> ids;
   if (chat::TokenizerAddsBos(vocabulary.add_bos(), bos, prompt)) ids.push_back(vocabulary.bos());
   std::vector<text::TextSpan> spans;
   for (const chat::Segment& segment : prompt) spans.push_back({segment.text, segment.trusted});
-  SLUICE_TRY_ASSIGN(const std::vector<TokenId> rest, tokenizer().EncodeSpans(spans));
+  SLUICE_TRY_ASSIGN(const std::vector<TokenId> rest, tokenizer.EncodeSpans(spans));
   ids.insert(ids.end(), rest.begin(), rest.end());
   return ids;
 }

@@ -31,6 +31,12 @@ class Binder {
     return store_.View(*tensor);
   }
 
+  // A matrix that every token is multiplied with.
+  void CountProduct(const tensor::TensorView& weight) {
+    weights_.bytes_per_token += weight.size_bytes();
+    weights_.multiplications_per_token += static_cast<uint64_t>(weight.rows * weight.columns);
+  }
+
   // A vector, converted to f32. Read at once: it is small.
   Result<const float*> Vector(const std::string& name, int64_t size) {
     SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, Take(name));
@@ -52,7 +58,7 @@ class Binder {
     }
     // A hint for programs that quantise activations to fp4; Sluice's activations carry their own scales.
     if (Has(stem + ".input_scale")) SLUICE_TRY(Take(stem + ".input_scale"));
-    weights_.bytes_per_token += linear.weight.size_bytes();
+    CountProduct(linear.weight);
     return linear;
   }
 
@@ -246,7 +252,7 @@ Result<Weights> BindWeights(Config& config, weights::WeightStore& store) {
     SLUICE_TRY_ASSIGN(weights.output, binder.Linear("output", config.vocab_size, config.d_model));
   } else {
     weights.output.weight = weights.token_embedding;
-    weights.bytes_per_token += weights.token_embedding.size_bytes();
+    binder.CountProduct(weights.token_embedding);
   }
   SLUICE_TRY(BindRopeDivisors(binder, config, weights));
   weights.layers.resize(config.layers.size());

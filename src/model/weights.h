@@ -48,6 +48,7 @@ struct Weights {
 
   // Bytes of matrices that one token passes through: what decoding reads.
   uint64_t bytes_per_token = 0;
+  uint64_t multiplications_per_token = 0;  // multiply-adds in those matrices
   uint64_t parameters = 0;
 
   // Where the f32 vectors live.

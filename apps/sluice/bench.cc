@@ -1,0 +1,83 @@
+// sluice bench: how fast a model runs here, with the machine's roofs measured in the same run.
+#include "sluice/bench.h"
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "options.h"
+#include "output.h"
+
+namespace sluice::app {
+
+namespace {
+
+struct BenchFlags {
+  ModelFlags model;
+  BenchOptions options;
+  bool json = false;
+};
+
+Result<int> RunBench(BenchFlags flags) {
+  SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.json));
+  SLUICE_TRY_ASSIGN(const BenchReport report,
+                    Bench(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
+  constexpr double kGiga = 1e9;
+  if (flags.json) {
+    nlohmann::ordered_json json;
+    json["model"] = opened.model->path();
+    json["threads"] = opened.engine->threads();
+    json["kernels"] = opened.engine->kernels();
+    json["weight_bytes_per_token"] = report.weight_bytes_per_token;
+    json["multiplications_per_token"] = report.multiplications_per_token;
+    json["prompt_tokens"] = flags.options.prompt_tokens;
+    json["prefill_tokens_per_second"] = report.prefill_tokens_per_second();
+    json["prefill_macs_per_second"] = report.prefill_macs_per_second();
+    json["decode_tokens"] = flags.options.decode_tokens;
+    json["depth"] = flags.options.depth;
+    json["decode_tokens_per_second"] = report.decode_tokens_per_second();
+    json["decode_bytes_per_second"] = report.decode_bytes_per_second();
+    json["roof_bytes_per_second"] = report.roof_bytes_per_second();
+    json["decode_share_of_roof"] = report.decode_share_of_roof();
+    for (const BenchSample& sample : report.decode)
+      json["decode_samples"].push_back({sample.tokens_per_second, sample.roof_bytes_per_second});
+    for (const BenchSample& sample : report.prefill) json["prefill_samples"].push_back(sample.tokens_per_second);
+    std::cout << json.dump(2) << "\n";
+    return kExitOk;
+  }
+  std::printf("%s, %s a token, %.*s, %d threads, medians of %d\n", opened.model->config().name.c_str(),
+              FormatBytes(report.weight_bytes_per_token).c_str(), static_cast<int>(opened.engine->kernels().size()),
+              opened.engine->kernels().data(), opened.engine->threads(), flags.options.repetitions);
+  if (!report.prefill.empty()) {
+    std::printf("prefill %5lld tokens  %8.2f tok/s  %7.1f GMAC/s\n", static_cast<long long>(flags.options.prompt_tokens),
+                report.prefill_tokens_per_second(), report.prefill_macs_per_second() / kGiga);
+  }
+  if (!report.decode.empty()) {
+    std::printf("decode  %5lld tokens  %8.2f tok/s  %7.2f GB/s of weights; memory reads %.2f GB/s: %.2f of the roof",
+                static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
+                report.decode_bytes_per_second() / kGiga, report.roof_bytes_per_second() / kGiga,
+                report.decode_share_of_roof());
+    if (flags.options.depth > 0) std::printf(" (at depth %lld)", static_cast<long long>(flags.options.depth));
+    std::printf("\n");
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("bench", "Speed, beside the machine's own roofs");
+  auto flags = std::make_shared<BenchFlags>();
+  flags->model.AddTo(*command);
+  command->add_option("-p,--prompt-tokens", flags->options.prompt_tokens, "Tokens read in one go")->capture_default_str();
+  command->add_option("-n,--decode-tokens", flags->options.decode_tokens, "Tokens one by one")->capture_default_str();
+  command->add_option("-d,--depth", flags->options.depth, "Tokens held when decoding begins")->capture_default_str();
+  command->add_option("-r,--repetitions", flags->options.repetitions)->capture_default_str();
+  command->add_flag("--json", flags->json, "One JSON object on stdout");
+  command->final_callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });
+}
+
+}  // namespace sluice::app

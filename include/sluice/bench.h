@@ -1,0 +1,50 @@
+// Speed, measured beside the machine's own roofs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sluice/conversation.h"
+#include "sluice/engine.h"
+#include "sluice/model.h"
+
+namespace sluice {
+
+struct BenchOptions {
+  int64_t prompt_tokens = 512;  // read in one go (0: not measured)
+  int64_t decode_tokens = 64;   // one by one (0: not measured)
+  int64_t depth = 0;            // tokens that are already held when decoding begins
+  int repetitions = 5;
+  ConversationOptions conversation;
+};
+
+// One repetition; the roof is the mean of a reading right before and one right after.
+struct BenchSample {
+  double tokens_per_second = 0;
+  double roof_bytes_per_second = 0;
+};
+
+struct BenchReport {
+  std::vector<BenchSample> prefill, decode;
+  uint64_t weight_bytes_per_token = 0;
+  uint64_t multiplications_per_token = 0;  // multiply-adds in the weight matrices
+  std::string_view roof_pattern;
+
+  // Medians over the samples; 0 without samples.
+  double prefill_tokens_per_second() const;
+  double decode_tokens_per_second() const;
+  double decode_bytes_per_second() const;  // of weights
+  double roof_bytes_per_second() const;    // beside decoding
+  double decode_share_of_roof() const;     // median of the samples' own ratios
+  double prefill_macs_per_second() const;
+};
+
+// Errors: kDoesNotFit when model, context and the roof's buffer are more than the budget; kInterrupted when `go_on`
+// says so.
+Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model, const BenchOptions& options,
+                          const std::function<bool()>& go_on);
+
+}  // namespace sluice

@@ -1,0 +1,127 @@
+#include "sluice/bench.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "plan/roof.h"
+
+namespace sluice {
+
+namespace {
+
+// At least what no usual cache holds; as large as the weights, so that both meet the same caches.
+constexpr uint64_t kSmallestRoofBuffer = 256 * kMiB;
+constexpr uint64_t kLargestRoofBuffer = kGiB;
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+template <typename F>
+double MedianOf(const std::vector<BenchSample>& samples, F&& figure) {
+  std::vector<double> values;
+  for (const BenchSample& sample : samples) values.push_back(figure(sample));
+  return Median(std::move(values));
+}
+
+// Ids from all over the vocabulary; what they say doesn't matter.
+std::vector<TokenId> AnyIds(int64_t count, int64_t vocab_size) {
+  std::vector<TokenId> ids;
+  uint64_t state = 1;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    ids.push_back(static_cast<TokenId>((state >> 33) % static_cast<uint64_t>(vocab_size)));
+  }
+  return ids;
+}
+
+}  // namespace
+
+double BenchReport::prefill_tokens_per_second() const {
+  return MedianOf(prefill, [](const BenchSample& s) { return s.tokens_per_second; });
+}
+double BenchReport::decode_tokens_per_second() const {
+  return MedianOf(decode, [](const BenchSample& s) { return s.tokens_per_second; });
+}
+double BenchReport::decode_bytes_per_second() const {
+  return decode_tokens_per_second() * static_cast<double>(weight_bytes_per_token);
+}
+double BenchReport::roof_bytes_per_second() const {
+  return MedianOf(decode, [](const BenchSample& s) { return s.roof_bytes_per_second; });
+}
+double BenchReport::decode_share_of_roof() const {
+  const double bytes = static_cast<double>(weight_bytes_per_token);
+  return MedianOf(decode, [&](const BenchSample& s) { return s.tokens_per_second * bytes / s.roof_bytes_per_second; });
+}
+double BenchReport::prefill_macs_per_second() const {
+  return prefill_tokens_per_second() * static_cast<double>(multiplications_per_token);
+}
+
+Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model, const BenchOptions& options,
+                          const std::function<bool()>& go_on) {
+  if (options.prompt_tokens < 0 || options.decode_tokens < 0 || options.depth < 0 || options.repetitions < 1 ||
+      options.repetitions > 1000) {
+    return Fail(ErrorCode::kInvalidArgument, "prompt {}, decode {} and depth {} tokens, {} repetitions: out of range",
+                options.prompt_tokens, options.decode_tokens, options.depth, options.repetitions);
+  }
+  BenchReport report;
+  report.weight_bytes_per_token = model->parts().weights().bytes_per_token;
+  report.multiplications_per_token = model->parts().weights().multiplications_per_token;
+  ConversationOptions conversation_options = options.conversation;
+  if (conversation_options.context_length == 0) {
+    conversation_options.context_length = std::max({options.prompt_tokens, options.depth + options.decode_tokens + 1, int64_t{64}});
+  }
+  const int64_t vocab_size = model->config().vocab_size;
+  SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(engine, model, conversation_options));
+  session::Session& session = conversation->session();
+  SLUICE_TRY_ASSIGN(plan::Roof roof,
+                    plan::Roof::Create(engine.context(), std::clamp(report.weight_bytes_per_token, kSmallestRoofBuffer,
+                                                                    kLargestRoofBuffer)));
+  const Clock& clock = *engine.context().clock;
+  const std::vector<TokenId> ids = AnyIds(
+      std::max({options.prompt_tokens, options.depth + options.decode_tokens, int64_t{1}}), vocab_size);
+
+  // `tokens` tokens of work between two readings of the roof.
+  const auto sample = [&](int64_t tokens, const std::function<Status()>& work) -> Result<BenchSample> {
+    const plan::RoofReading before = roof.Measure();
+    const double start = clock.NowSeconds();
+    SLUICE_TRY(work());
+    const double seconds = clock.NowSeconds() - start;
+    const plan::RoofReading after = roof.Measure();
+    report.roof_pattern = before.pattern;
+    return BenchSample{static_cast<double>(tokens) / seconds, (before.bytes_per_second + after.bytes_per_second) / 2};
+  };
+  const auto read = [&](std::span<const TokenId> prompt) -> Status {
+    session.Truncate(0);
+    SLUICE_TRY(session.Read(prompt));
+    return {};
+  };
+
+  // One round that doesn't count: pages are touched, clocks rise.
+  SLUICE_TRY(read(std::span(ids).first(std::min<size_t>(ids.size(), 16))));
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    if (!go_on()) return Fail(ErrorCode::kInterrupted, "stopped");
+    if (options.prompt_tokens > 0) {
+      SLUICE_TRY_ASSIGN(const BenchSample prefill, sample(options.prompt_tokens, [&] {
+        return read(std::span(ids).first(static_cast<size_t>(options.prompt_tokens)));
+      }));
+      report.prefill.push_back(prefill);
+    }
+    if (options.decode_tokens > 0) {
+      session.Truncate(0);
+      if (options.depth > 0) SLUICE_TRY(read(std::span(ids).first(static_cast<size_t>(options.depth))));
+      SLUICE_TRY_ASSIGN(const BenchSample decode, sample(options.decode_tokens, [&]() -> Status {
+        for (int64_t i = 0; i < options.decode_tokens; ++i)
+          SLUICE_TRY(session.Advance(ids[static_cast<size_t>(options.depth + i)]));
+        return {};
+      }));
+      report.decode.push_back(decode);
+    }
+  }
+  return report;
+}
+
+}  // namespace sluice
