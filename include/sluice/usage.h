@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/units.h"
 #include "sluice/conversation.h"
 #include "sluice/engine.h"
 
@@ -19,7 +20,7 @@ UsageFigures ProcessUsage();
 // threads"
 std::string SpeedLine(const Answer& answer, const Engine& engine);
 
-// The contents of a file that a user named. Errors: kNotFound, kIo; kResourceExhausted above 1 GiB.
-Result<std::string> ReadWholeFile(const std::string& path);
+// The contents of a file that a user named. Errors: kNotFound, kIo; kResourceExhausted above `max_bytes`.
+Result<std::string> ReadWholeFile(const std::string& path, uint64_t max_bytes = kGiB);
 
 }  // namespace sluice

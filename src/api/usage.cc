@@ -19,6 +19,8 @@ std::string SpeedLine(const Answer& answer, const Engine& engine) {
                      engine.threads());
 }
 
-Result<std::string> ReadWholeFile(const std::string& path) { return platform::ReadWholeFile(path, kGiB); }
+Result<std::string> ReadWholeFile(const std::string& path, uint64_t max_bytes) {
+  return platform::ReadWholeFile(path, max_bytes);
+}
 
 }  // namespace sluice
