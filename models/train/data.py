@@ -9,6 +9,7 @@ import tasks
 import tokenizer
 
 PROMPT_SHARE, PROMPT_WEIGHT = 0.12, 0.3  # how many of the prompt's tokens are learnt from, and how much
+REPEAT_WEIGHT = 0.5  # of a prompt's token that follows the same token as earlier in the conversation: it teaches copying
 PROSE_SHARE, PROSE_WEIGHT = 0.04, 0.4
 
 
@@ -20,7 +21,12 @@ def Documents(blend, tok, rng, level):
             yield ids, [PROSE_WEIGHT] * len(ids)
         else:
             ids, mask = tok.Dialog(blend.Mixed(rng, level.value))
-            yield ids, [1.0 if m else (PROMPT_WEIGHT if rng.random() < PROMPT_SHARE else 0.0) for m in mask]
+            weights, seen = [], set()
+            for i, m in enumerate(mask):
+                pair = (ids[i - 1] if i else tokenizer.BOS, ids[i])
+                weights.append(1.0 if m else REPEAT_WEIGHT if pair in seen else PROMPT_WEIGHT if rng.random() < PROMPT_SHARE else 0.0)
+                seen.add(pair)
+            yield ids, weights
 
 
 class Packer:

@@ -11,10 +11,10 @@ import time
 
 import torch
 
+import countries
 import export
 import gguf
 import model
-import tasks
 import tokenizer
 
 GOLDEN = ["What is the capital of France?", "Which countries border Poland?", "What is 47 + 38?",
@@ -75,7 +75,7 @@ def Questions(net, tok, path, show):
             print(f"{row['kind']:14s} {row['prompt']!r} -> {text!r}, not {row['answer']!r}")
     for kind, (r, n) in score.items():
         print(f"{kind:14s} {r:4d} / {n:4d}  {100 * r / n:5.1f} %")
-    fact = [v for k, v in score.items() if k in tasks.FACTS]
+    fact = [v for k, v in score.items() if k in countries.FACTS]
     for name, group in (("facts", fact), ("all", list(score.values()))):
         r, n = sum(g[0] for g in group), sum(g[1] for g in group)
         print(f"{name:14s} {r:4d} / {n:4d}  {100 * r / n:5.1f} %")

@@ -11,7 +11,7 @@ def Orthogonal(g, steps=5):
     x = (g / (g.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()
     for _ in range(steps):
         xx = torch.bmm(x, x.transpose(1, 2))
-        x = a * x + torch.bmm(b * xx + c * torch.bmm(xx, xx), x)
+        x = torch.baddbmm(x, torch.baddbmm(xx, xx, xx, beta=b, alpha=c), x, beta=a)  # a x + (b xx + c xx xx) x
     return x.float()
 
 

@@ -12,6 +12,7 @@ import tempfile
 
 import sentencepiece
 
+import dialog
 import tasks
 
 UNK, BOS, EOS, PAD, START, END = range(6)
@@ -26,7 +27,7 @@ CHAT_TEMPLATE = (
 def Train(folder, prefix, vocab, dialogs=60000, seed=7):
     rng = random.Random(seed)
     blend = tasks.Blend(folder)
-    invented = re.compile(r"\b(?:" + "|".join(tasks.SYLLABLES) + r"){2,3}(?:ia|land|stan)?\b", re.IGNORECASE)
+    invented = re.compile(r"\b(?:" + "|".join(dialog.SYLLABLES) + r"){2,3}(?:ia|land|stan)?\b", re.IGNORECASE)
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as f:
         for _ in range(dialogs):
             d = blend.One(rng, 1.0)
@@ -37,7 +38,7 @@ def Train(folder, prefix, vocab, dialogs=60000, seed=7):
             if rng.random() < 0.2:
                 f.write(invented.sub("", blend.Prose(rng)) + "\n")
         # Invented names enter as syllables, so that a name is cut the same way wherever it stands.
-        for s in tasks.SYLLABLES:
+        for s in dialog.SYLLABLES:
             f.write(f"{s}\n{s.capitalize()}\n {s.capitalize()}\n" * 300)
         f.write("user\nassistant\nsystem\n" * 50)
         f.write(" ".join(chr(c) for c in range(33, 127)) + "\n")  # every printable ASCII character has a piece of its own

@@ -3,7 +3,7 @@
     train.py FACTBOOK VOCABULARY OUT.pt --minutes 90 [--resume] [--threads 2] ...
 
 The length of the run is given in minutes: the learning rate warms up, stays, and falls to nothing at the end, so that
-the run ends when it should on any machine. Short rows first, rows of the full context last. A checkpoint is written
+the run ends when it should on any machine. Short rows come first, rows of the full context last. A checkpoint is written
 every few minutes, and with it the share of held-out questions whose whole answer has the highest score token by token.
 """
 import argparse
@@ -63,10 +63,12 @@ def Main():
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--d-model", type=int, default=256)
     parser.add_argument("--d-ff", type=int, default=768)
-    parser.add_argument("--batch-tokens", type=int, default=8192)
-    parser.add_argument("--short", type=int, default=256, help="row length of the first part")
+    parser.add_argument("--batch-tokens", type=int, default=4096)
+    parser.add_argument("--short", type=int, default=128, help="row length at first")
+    parser.add_argument("--middle", type=int, default=256, help="and from --middle-from on")
+    parser.add_argument("--middle-from", type=float, default=0.3)
     parser.add_argument("--context", type=int, default=1024)
-    parser.add_argument("--long-from", type=float, default=0.85, help="share of the run after which rows have full length")
+    parser.add_argument("--long-from", type=float, default=0.88, help="and full length from here on")
     parser.add_argument("--matrix-lr", type=float, default=0.02)
     parser.add_argument("--vector-lr", type=float, default=3e-3)
     parser.add_argument("--threads", type=int, default=2)
@@ -99,8 +101,8 @@ def Main():
     offset, printed_tokens, losses = spent, tokens, []
     while spent < total:
         fraction = spent / total
-        loader.level.value = min(1.0, 0.2 + 4 * fraction)
-        loader.length.value = args.short if fraction < args.long_from else args.context
+        loader.level.value = min(1.0, max(0.0, 4 * (fraction - 0.12)))
+        loader.length.value = args.short if fraction < args.middle_from else args.middle if fraction < args.long_from else args.context
         ids, weights = loader.Next()
         ids, weights = torch.from_numpy(ids), torch.from_numpy(weights)
         wanted = weights[:, 1:].reshape(-1).nonzero().squeeze(1)
