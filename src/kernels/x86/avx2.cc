@@ -30,15 +30,15 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kQ6_K, avx2::MatmulQ6_K);
   set(kIQ4_XS, avx2::MatmulIQ4_XS);
   // Formats without kernels of their own yet.
-  set(kIQ2_XXS, MatmulQuantised<kIQ2_XXS>);
-  set(kIQ2_XS, MatmulQuantised<kIQ2_XS>);
-  set(kIQ2_S, MatmulQuantised<kIQ2_S>);
-  set(kIQ3_XXS, MatmulQuantised<kIQ3_XXS>);
-  set(kIQ3_S, MatmulQuantised<kIQ3_S>);
-  set(kIQ1_S, MatmulQuantised<kIQ1_S>);
-  set(kIQ1_M, MatmulQuantised<kIQ1_M>);
-  set(kTQ1_0, MatmulQuantised<kTQ1_0>);
-  set(kTQ2_0, MatmulQuantised<kTQ2_0>);
+  set(kIQ2_XXS, avx2::MatmulIQ2_XXS);
+  set(kIQ2_XS, avx2::MatmulIQ2_XS);
+  set(kIQ2_S, avx2::MatmulIQ2_S);
+  set(kIQ3_XXS, avx2::MatmulIQ3_XXS);
+  set(kIQ3_S, avx2::MatmulIQ3_S);
+  set(kIQ1_S, avx2::MatmulIQ1_S);
+  set(kIQ1_M, avx2::MatmulIQ1_M);
+  set(kTQ1_0, avx2::MatmulTQ1_0);
+  set(kTQ2_0, avx2::MatmulTQ2_0);
   set(kNVFP4, MatmulQuantised<kNVFP4>);
   set(kQ1_0, MatmulQuantised<kQ1_0>);
   set(kQ2_0, MatmulQuantised<kQ2_0>);

@@ -27,6 +27,31 @@ void MatmulQ5_K(const MatmulArgs& args);
 void MatmulQ6_K(const MatmulArgs& args);
 void MatmulIQ4_XS(const MatmulArgs& args);
 
+// avx2_batch.cc: from a few activation rows on.
+void BatchQ4_0(const MatmulArgs& args);
+void BatchQ4_1(const MatmulArgs& args);
+void BatchQ5_0(const MatmulArgs& args);
+void BatchQ5_1(const MatmulArgs& args);
+void BatchQ8_0(const MatmulArgs& args);
+void BatchIQ4_NL(const MatmulArgs& args);
+void BatchMXFP4(const MatmulArgs& args);
+void BatchQ2_K(const MatmulArgs& args);
+void BatchQ3_K(const MatmulArgs& args);
+void BatchQ4_K(const MatmulArgs& args);
+void BatchQ5_K(const MatmulArgs& args);
+void BatchQ6_K(const MatmulArgs& args);
+void BatchIQ4_XS(const MatmulArgs& args);
+// … and any number of them, for the formats that have nothing better yet.
+void MatmulIQ2_XXS(const MatmulArgs& args);
+void MatmulIQ2_XS(const MatmulArgs& args);
+void MatmulIQ2_S(const MatmulArgs& args);
+void MatmulIQ3_XXS(const MatmulArgs& args);
+void MatmulIQ3_S(const MatmulArgs& args);
+void MatmulIQ1_S(const MatmulArgs& args);
+void MatmulIQ1_M(const MatmulArgs& args);
+void MatmulTQ1_0(const MatmulArgs& args);
+void MatmulTQ2_0(const MatmulArgs& args);
+
 // avx2_attention.cc
 void AttentionTileF32(const AttentionTileArgs& args);
 void AttentionTileF16(const AttentionTileArgs& args);

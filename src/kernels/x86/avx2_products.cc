@@ -6,24 +6,34 @@
 #include "kernels/x86/panels.h"
 
 namespace sluice::kernels::avx2 {
+namespace {
+
+// From here on, unpacking a panel costs less than reading the codes again for each activation row.
+constexpr int64_t kBatch = 4;
+
+inline void ByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
+  (args.x.batch < kBatch ? few : many)(args);
+}
+
+}  // namespace
 
 void MatmulF32(const MatmulArgs& args) { MatmulFloats<Avx2, WeightF32, 4, 2, 3>(args); }
 void MatmulF16(const MatmulArgs& args) { MatmulFloats<Avx2, WeightF16, 4, 2, 3>(args); }
 void MatmulBf16(const MatmulArgs& args) { MatmulFloats<Avx2, WeightBf16, 4, 2, 3>(args); }
 
-void MatmulQ4_0(const MatmulArgs& args) { MatmulRows32<Avx2, BlockQ4_0Format>(args); }
-void MatmulQ4_1(const MatmulArgs& args) { MatmulRows32<Avx2, BlockQ4_1Format>(args); }
-void MatmulQ5_0(const MatmulArgs& args) { MatmulRows32<Avx2, BlockQ5_0Format>(args); }
-void MatmulQ5_1(const MatmulArgs& args) { MatmulRows32<Avx2, BlockQ5_1Format>(args); }
-void MatmulQ8_0(const MatmulArgs& args) { MatmulRows32<Avx2, BlockQ8_0Format>(args); }
-void MatmulIQ4_NL(const MatmulArgs& args) { MatmulRows32<Avx2, BlockIQ4_NLFormat>(args); }
-void MatmulMXFP4(const MatmulArgs& args) { MatmulRows32<Avx2, BlockMXFP4Format>(args); }
+void MatmulQ4_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ4_0Format>, BatchQ4_0); }
+void MatmulQ4_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ4_1Format>, BatchQ4_1); }
+void MatmulQ5_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ5_0Format>, BatchQ5_0); }
+void MatmulQ5_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ5_1Format>, BatchQ5_1); }
+void MatmulQ8_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ8_0Format>, BatchQ8_0); }
+void MatmulIQ4_NL(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockIQ4_NLFormat>, BatchIQ4_NL); }
+void MatmulMXFP4(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockMXFP4Format>, BatchMXFP4); }
 
-void MatmulQ2_K(const MatmulArgs& args) { MatmulPanels<Avx2, SuperQ2_K, Header16>(args); }
-void MatmulQ3_K(const MatmulArgs& args) { MatmulPanels<Avx2, SuperQ3_K, Header16>(args); }
-void MatmulQ4_K(const MatmulArgs& args) { MatmulPanels<Avx2, SuperQ4_K, HeaderQ45>(args); }
-void MatmulQ5_K(const MatmulArgs& args) { MatmulPanels<Avx2, SuperQ5_K, HeaderQ45>(args); }
-void MatmulQ6_K(const MatmulArgs& args) { MatmulPanels<Avx2, SuperQ6_K, Header16>(args); }
-void MatmulIQ4_XS(const MatmulArgs& args) { MatmulPanels<Avx2, SuperIQ4_XS, HeaderIQ4_XS>(args); }
+void MatmulQ2_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ2_K, Header16>, BatchQ2_K); }
+void MatmulQ3_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ3_K, Header16>, BatchQ3_K); }
+void MatmulQ4_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ4_K, HeaderQ45>, BatchQ4_K); }
+void MatmulQ5_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ5_K, HeaderQ45>, BatchQ5_K); }
+void MatmulQ6_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ6_K, Header16>, BatchQ6_K); }
+void MatmulIQ4_XS(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS); }
 
 }  // namespace sluice::kernels::avx2

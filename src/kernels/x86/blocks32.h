@@ -1,8 +1,8 @@
 // Products with the 32-element formats, one row against one activation row: eight blocks at a time, which are the
 // eight chains of the canonical order, so that a row is read as one stream. Templates of internal linkage (isa_avx2.h).
 //
-// A format has: kBytes of a block; Codes, those of two blocks as bytes; kSigned (codes are signed bytes) or kOffset
-// (codes are unsigned and too large by that); Scale and Scales, the d of one and of eight blocks; kHasMin and then
+// A format has: kBytes of a block; Codes, those of two blocks as bytes, kMaxCode the largest magnitude; kSigned (codes
+// are signed bytes) or kOffset (codes are unsigned and too large by that); Scale and Scales, the d of one and of eight blocks; kHasMin and then
 // Minimum and Minimums.
 #pragma once
 
@@ -45,6 +45,7 @@ inline CodePair LookUp(__m128i table, CodePair codes) {
 struct BlockQ4_0Format {
   static constexpr int kBytes = 18;
   static constexpr int kOffset = 8;
+  static constexpr int kMaxCode = 15;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>
@@ -58,6 +59,7 @@ struct BlockQ4_0Format {
 struct BlockQ4_1Format {
   static constexpr int kBytes = 20;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 15;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa>
@@ -73,6 +75,7 @@ struct BlockQ4_1Format {
 struct BlockQ5_0Format {
   static constexpr int kBytes = 22;
   static constexpr int kOffset = 16;
+  static constexpr int kMaxCode = 31;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>
@@ -86,6 +89,7 @@ struct BlockQ5_0Format {
 struct BlockQ5_1Format {
   static constexpr int kBytes = 24;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 31;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa>
@@ -101,6 +105,7 @@ struct BlockQ5_1Format {
 struct BlockQ8_0Format {
   static constexpr int kBytes = 34;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 128;
   static constexpr bool kSigned = true;
   static constexpr bool kHasMin = false;
   template <class Isa>
@@ -119,6 +124,7 @@ inline __m128i Iq4Values() {
 struct BlockIQ4_NLFormat {
   static constexpr int kBytes = 18;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 128;
   static constexpr bool kSigned = true;
   static constexpr bool kHasMin = false;
   template <class Isa>
@@ -132,6 +138,7 @@ struct BlockIQ4_NLFormat {
 struct BlockMXFP4Format {
   static constexpr int kBytes = 17;
   static constexpr int kOffset = 12;
+  static constexpr int kMaxCode = 24;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>

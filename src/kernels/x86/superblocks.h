@@ -90,6 +90,7 @@ inline __m256i NibblePart(const std::byte* qs) {
 struct SuperQ2_K {
   static constexpr int kBytes = 84;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 3;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa, int j>
@@ -112,6 +113,7 @@ struct SuperQ2_K {
 struct SuperQ3_K {
   static constexpr int kBytes = 110;
   static constexpr int kOffset = 4;
+  static constexpr int kMaxCode = 7;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa, int j>
@@ -136,6 +138,7 @@ struct SuperQ3_K {
 struct SuperQ6_K {
   static constexpr int kBytes = 210;
   static constexpr int kOffset = 32;
+  static constexpr int kMaxCode = 63;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa, int j>
@@ -194,6 +197,7 @@ struct Header16 {
 struct SuperQ4_K {
   static constexpr int kBytes = 144;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 15;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa, int j>
@@ -205,6 +209,7 @@ struct SuperQ4_K {
 struct SuperQ5_K {
   static constexpr int kBytes = 176;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 31;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
   template <class Isa, int j>
@@ -296,6 +301,7 @@ struct HeaderQ45 {
 struct SuperIQ4_XS {
   static constexpr int kBytes = 136;
   static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 128;
   static constexpr bool kSigned = true;
   static constexpr bool kHasMin = false;
   template <class Isa, int j>

@@ -1,0 +1,110 @@
+// What batches need of AVX2: panels of 8 rows in one register, tiles of 4 activation rows. See batch.h.
+//
+// maddubs sums pairs of products in int16; as many steps are added there as cannot overflow before they are widened and
+// scaled in one madd.
+#pragma once
+
+#include "kernels/x86/isa_avx2.h"
+
+namespace sluice::kernels {
+namespace {
+
+struct BatchAvx2 {
+  using Isa = Avx2;
+  using I = __m256i;
+  using F = __m256;
+  static constexpr int kLanes = 8;
+  static constexpr int kRegisters = 1;
+  static constexpr int kRows = 8;
+  static constexpr int kColumns = 4;
+  static constexpr bool kOffsetInGroups = false;
+
+  static inline I Set(int v) { return _mm256_set1_epi32(v); }
+  static inline F Set(float v) { return _mm256_set1_ps(v); }
+  static inline I Load(const int32_t* p) { return Load256(p); }
+  static inline F Load(const float* p) { return _mm256_loadu_ps(p); }
+  static inline void Store(int32_t* p, I v) { Store256(p, v); }
+  static inline void Store(float* p, F v) { _mm256_storeu_ps(p, v); }
+  static inline I Subtract(I a, I b) { return _mm256_sub_epi32(a, b); }
+  static inline F Add(F a, F b) { return _mm256_add_ps(a, b); }
+  static inline F ToFloat(I v) { return _mm256_cvtepi32_ps(v); }
+  static inline F Multiply(F a, F b) { return _mm256_mul_ps(a, b); }
+  static inline F Fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+  static inline F FmaNegative(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
+  static inline I MulAddPairs(I acc, I a, I b) { return Isa::MulAddPairs(acc, a, b); }
+  // low | high << 16
+  static inline I Pair(I low, I high) { return _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xaa); }
+
+  // Both int16 of each lane times v.
+  static inline I MultiplyHalves(I halves, int v) {
+    return _mm256_mullo_epi16(halves, _mm256_set1_epi16(static_cast<int16_t>(v)));
+  }
+
+  static inline void StoreRows(float* y, int n, const F v[kRegisters]) {
+    const I index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_maskstore_ps(y, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), index), v[0]);
+  }
+
+  // isum[c] += scale · (the products of a group of kLength codes with activation row c), codes as they are stored.
+  template <int C, class Codes, int kLength, bool kScaled>
+  static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, const int16_t*, int64_t,
+                              const int32_t* scales, I isum[C][kRegisters]) {
+    constexpr int kSteps = kLength / 4;
+    constexpr int kFit = 32767 / (2 * 127 * Codes::kMaxCode);
+    constexpr int kRun = kFit < kSteps ? kFit : kSteps;
+    I scale = _mm256_set1_epi16(1);
+    if constexpr (kScaled) {
+      const I s = Load(scales);
+      scale = Pair(s, s);
+    }
+    for (int first = 0; first < kSteps; first += kRun) {
+      I p[C];
+      for (int s = first; s < first + kRun && s < kSteps; ++s) {
+        const I w = Load256(codes + s * (kRows * 4));
+        for (int c = 0; c < C; ++c) {
+          int32_t four;
+          std::memcpy(&four, q + c * q_stride + s * 4, sizeof(four));
+          const I x = _mm256_set1_epi32(four);
+          const I product = Codes::kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
+                                           : _mm256_maddubs_epi16(w, x);
+          p[c] = s == first ? product : _mm256_add_epi16(p[c], product);
+        }
+      }
+      for (int c = 0; c < C; ++c) isum[c][0] = Isa::MulAddPairs(isum[c][0], p[c], scale);
+    }
+  }
+
+  // 8 rows of `n` 32-bit items, `stride` bytes apart → n columns, `out_stride` bytes apart.
+  static inline void Transpose(const void* rows, size_t stride, int n, void* columns, size_t out_stride) {
+    const auto* in = static_cast<const uint8_t*>(rows);
+    auto* out = static_cast<uint8_t*>(columns);
+    for (int c = 0; c < n; c += 8) {
+      I r[8];
+      for (int i = 0; i < 8; ++i) r[i] = Load256(in + static_cast<size_t>(i) * stride + c * 4);
+      Transpose8(r);
+      for (int i = 0; i < 8; ++i) Store256(out + static_cast<size_t>(c + i) * out_stride, r[i]);
+    }
+  }
+
+ private:
+  static inline void Transpose8(I r[8]) {
+    I a[8], b[8];
+    for (int i = 0; i < 8; i += 2) {
+      a[i] = _mm256_unpacklo_epi32(r[i], r[i + 1]);
+      a[i + 1] = _mm256_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+      b[i] = _mm256_unpacklo_epi64(a[i], a[i + 2]);
+      b[i + 1] = _mm256_unpackhi_epi64(a[i], a[i + 2]);
+      b[i + 2] = _mm256_unpacklo_epi64(a[i + 1], a[i + 3]);
+      b[i + 3] = _mm256_unpackhi_epi64(a[i + 1], a[i + 3]);
+    }
+    for (int c = 0; c < 4; ++c) {
+      r[c] = _mm256_permute2x128_si256(b[c], b[4 + c], 0x20);
+      r[4 + c] = _mm256_permute2x128_si256(b[c], b[4 + c], 0x31);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace sluice::kernels

@@ -1,0 +1,226 @@
+// Batches against the super-block formats: those of superblocks.h, and all others through their definition
+// (formats/unpack.h). Templates of internal linkage (isa_avx2.h).
+#pragma once
+
+#include "formats/unpack.h"
+#include "kernels/x86/batch.h"
+#include "kernels/x86/superblocks.h"
+
+namespace sluice::kernels {
+namespace {
+
+// What a block gives besides its codes.
+struct BlockScales {
+  int32_t* scales;  // of 16 groups; of 8 groups, and then 8 minimums, where groups have 32 elements
+  int32_t* mins;    // of 16 groups
+  float d;
+  float dmin;
+};
+
+// Codes as the panel holds them: signed ones raised where the instruction set wants them unsigned.
+template <class Isa>
+inline __m256i Raised(__m256i signed_codes) {
+  if constexpr (Isa::kSignedExcess == 0) return signed_codes;
+  return _mm256_xor_si256(signed_codes, _mm256_set1_epi8(-128));
+}
+
+template <class Isa, class Format, int j = 0>
+inline void StoreCodes(const std::byte* block, uint8_t* codes) {
+  if constexpr (j < 8) {
+    const __m256i part = Format::template Codes<Isa, j>(block);
+    Store256(codes + 32 * j, Format::kSigned ? Raised<Isa>(part) : part);
+    StoreCodes<Isa, Format, j + 1>(block, codes);
+  }
+}
+
+// The even groups and then the odd ones, as int16 → 16 int32 in order.
+inline void StoreInOrder(__m256i even_odd, int32_t* to) {
+  const __m128i even = _mm256_castsi256_si128(even_odd);
+  const __m128i odd = _mm256_extracti128_si256(even_odd, 1);
+  Store256(to, _mm256_cvtepi16_epi32(_mm_unpacklo_epi16(even, odd)));
+  Store256(to + 8, _mm256_cvtepi16_epi32(_mm_unpackhi_epi16(even, odd)));
+}
+
+// Readers: the format's constants, bytes() of a block, kGroups (8 or 16), and Read. kFloats: where the f16 d stands.
+template <class Isa, class Format, int kFloats>
+struct Reader16 : Format {
+  static constexpr int kGroups = 16;
+  static constexpr size_t bytes() { return Format::kBytes; }
+  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+    StoreCodes<Isa, Format>(block, codes);
+    StoreInOrder(Format::RowScales(block), out.scales);
+    out.d = LoadHalf(block + kFloats);
+    if constexpr (Format::kHasMin) {
+      StoreInOrder(Format::RowMinimums(block), out.mins);
+      out.dmin = LoadHalf(block + kFloats + 2);
+    }
+  }
+};
+
+template <class Isa, class Format>
+struct ReaderQ45 : Format {
+  static constexpr int kGroups = 8;
+  static constexpr size_t bytes() { return Format::kBytes; }
+  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+    StoreCodes<Isa, Format>(block, codes);
+    const uint32_t w0 = LoadU32(block + 4), w1 = LoadU32(block + 8), w2 = LoadU32(block + 12);
+    const uint32_t scale_high = (w2 & 0x0f0f0f0fu) | ((w0 >> 2) & 0x30303030u);
+    const uint32_t min_high = ((w2 >> 4) & 0x0f0f0f0fu) | ((w1 >> 2) & 0x30303030u);
+    const auto bytes_of = [](uint32_t low, uint32_t high) {
+      return _mm256_cvtepu8_epi32(_mm_setr_epi32(static_cast<int>(low), static_cast<int>(high), 0, 0));
+    };
+    Store256(out.scales, bytes_of(w0 & 0x3f3f3f3fu, scale_high));
+    Store256(out.scales + 8, bytes_of(w1 & 0x3f3f3f3fu, min_high));
+    out.d = LoadHalf(block);
+    out.dmin = LoadHalf(block + 2);
+  }
+};
+
+template <class Isa>
+struct ReaderIQ4_XS : SuperIQ4_XS {
+  static constexpr int kGroups = 8;
+  static constexpr size_t bytes() { return SuperIQ4_XS::kBytes; }
+  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+    StoreCodes<Isa, SuperIQ4_XS>(block, codes);
+    const __m256i low = _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(LoadU32(block + 4))),
+                                          _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+    const __m256i high = _mm256_srlv_epi32(_mm256_set1_epi32(LoadU16(block + 2)),
+                                           _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14));
+    const __m256i six = _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi32(15)),
+                                        _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4));
+    Store256(out.scales, _mm256_sub_epi32(six, _mm256_set1_epi32(32)));
+    out.d = LoadHalf(block);
+  }
+};
+
+template <class Isa>
+struct DefinitionReader {
+  static constexpr int kGroups = 16;
+  static constexpr int kOffset = 0;
+  static constexpr int kMaxCode = 128;
+  static constexpr bool kSigned = true;
+  static constexpr bool kHasMin = false;
+  formats::UnpackFn unpack;
+  size_t block_bytes;
+
+  inline size_t bytes() const { return block_bytes; }
+  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+    formats::UnpackedBlock unpacked;
+    unpack(block, unpacked);
+    for (int i = 0; i < 256; i += 32) Store256(codes + i, Raised<Isa>(Load256(unpacked.codes + i)));
+    Store256(out.scales, Load256(unpacked.scales));
+    Store256(out.scales + 8, Load256(unpacked.scales + 8));
+    out.d = unpacked.d;
+  }
+};
+
+template <class Ops, class Reader>
+struct SuperFamily {
+  using I = typename Ops::I;
+  using F = typename Ops::F;
+  using Scratch = PanelScratch<Ops::kRows>;
+  static constexpr int kRows = Ops::kRows;
+  static constexpr int kChains = 1;
+  static constexpr int kGroups = Reader::kGroups;
+  static constexpr int kGroupLength = 256 / kGroups;
+  // Codes too large by an offset count as a minimum of offset · scale, where AddGroup doesn't see to it.
+  static constexpr int kOffset = Ops::kOffsetInGroups || Reader::kSigned ? 0 : Reader::kOffset;
+
+  Reader reader;
+
+  inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
+    const size_t start = static_cast<size_t>(first / 256) * reader.bytes();
+    for (int k = 0; k < n / 256; ++k) {
+      for (int r = 0; r < kRows; ++r) {
+        BlockScales block{scratch.block_scales + r * 16, scratch.block_mins + r * 16, 0.0f, 0.0f};
+        reader.Read(rows.row[r] + start + static_cast<size_t>(k) * reader.bytes(), scratch.linear + r * 256, block);
+        scratch.d[k * kRows + r] = block.d;
+        if constexpr (Reader::kHasMin) scratch.dmin[k * kRows + r] = block.dmin;
+      }
+      TransposeCodes<Ops>(scratch.linear, scratch.codes + static_cast<size_t>(k) * 256 * kRows);
+      for (int r = 0; r < kRows; r += Ops::kLanes) StoreScales(scratch, k, r);
+    }
+  }
+
+  template <int C>
+  inline void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
+    for (int k = 0; k < n / 256; ++k) {
+      I isum[C][Ops::kRegisters];
+      for (int c = 0; c < C; ++c) {
+        for (int h = 0; h < Ops::kRegisters; ++h) isum[c][h] = Ops::Set(0);
+      }
+      for (int g = 0; g < kGroups; ++g) {
+        const int at = k * 256 + g * kGroupLength;
+        Ops::template AddGroup<C, Reader, kGroupLength, true>(
+            scratch.codes + static_cast<size_t>(at) * kRows, x.q + at, x.q_stride, x.sums + at / 16, x.sums_stride,
+            scratch.scales + static_cast<size_t>(k * 16 + g) * kRows, isum);
+      }
+      for (int c = 0; c < C; ++c) {
+        for (int h = 0; h < Ops::kRegisters; ++h) {
+          float* const sum = sums + c * kRows + h * Ops::kLanes;
+          Ops::Store(sum, AddFloats(scratch, x, k, c, h, isum[c][h], Ops::Load(sum)));
+        }
+      }
+    }
+  }
+
+  inline void Finish(const float* sums, F y[Ops::kRegisters]) const {
+    for (int h = 0; h < Ops::kRegisters; ++h) y[h] = Ops::Load(sums + h * Ops::kLanes);
+  }
+
+ private:
+  // Scales and minimums of block k, rows r … r + kLanes − 1 of the panel.
+  static inline void StoreScales(const Scratch& scratch, int k, int r) {
+    int32_t* const scales = scratch.scales + static_cast<size_t>(k) * 16 * kRows + r;
+    Ops::Transpose(scratch.block_scales + r * 16, 64, 16, scales, kRows * 4);
+    if constexpr (!Reader::kHasMin && kOffset == 0) return;
+    int32_t columns[16 * Ops::kLanes];
+    const int32_t* mins = scales;
+    int stride = kRows;
+    if constexpr (Reader::kHasMin && kGroups == 8) mins = scales + 8 * kRows;
+    if constexpr (Reader::kHasMin && kGroups == 16) {
+      Ops::Transpose(scratch.block_mins + r * 16, 64, 16, columns, Ops::kLanes * 4);
+      mins = columns;
+      stride = Ops::kLanes;
+    }
+    // Pairs of int16: of groups (2i, 2i + 1); of a group of 32 twice the same.
+    int32_t* const to = scratch.mins + static_cast<size_t>(k) * 8 * kRows + r;
+    for (int i = 0; i < 8; ++i) {
+      const int low = kGroups == 16 ? 2 * i : i, high = kGroups == 16 ? 2 * i + 1 : i;
+      const I pair = Ops::Pair(Ops::Load(mins + low * stride), Ops::Load(mins + high * stride));
+      Ops::Store(to + i * kRows, kOffset == 0 ? pair : Ops::MultiplyHalves(pair, kOffset));
+    }
+  }
+
+  static inline F AddFloats(const Scratch& scratch, const TileInput& x, int k, int c, int h, I isum, F acc) {
+    const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
+    const F d = Ops::Multiply(Ops::Load(scratch.d + k * kRows + h * Ops::kLanes), dx);
+    if constexpr (!Reader::kHasMin && kOffset == 0) return Ops::Fma(d, Ops::ToFloat(isum), acc);
+    const int16_t* xsums = x.sums + c * x.sums_stride + k * 16;
+    const int32_t* mins = scratch.mins + static_cast<size_t>(k) * 8 * kRows + h * Ops::kLanes;
+    I msum = Ops::Set(0);
+    for (int i = 0; i < 8; ++i) {
+      int32_t pair;
+      std::memcpy(&pair, xsums + 2 * i, sizeof(pair));
+      msum = Ops::MulAddPairs(msum, Ops::Load(mins + i * kRows), Ops::Set(pair));
+    }
+    if constexpr (kOffset != 0) return Ops::Fma(d, Ops::ToFloat(Ops::Subtract(isum, msum)), acc);
+    acc = Ops::Fma(d, Ops::ToFloat(isum), acc);
+    const F dmin = Ops::Multiply(Ops::Load(scratch.dmin + k * kRows + h * Ops::kLanes), dx);
+    return Ops::FmaNegative(dmin, Ops::ToFloat(msum), acc);
+  }
+};
+
+template <class Ops, class Reader>
+inline void MatmulSuperBatch(const MatmulArgs& args) {
+  MatmulBatch<Ops>(args, SuperFamily<Ops, Reader>{});
+}
+
+template <class Ops>
+inline void MatmulByDefinition(const MatmulArgs& args, formats::DType dtype) {
+  using Reader = DefinitionReader<typename Ops::Isa>;
+  MatmulBatch<Ops>(args, SuperFamily<Ops, Reader>{{formats::UnpackerFor(dtype), formats::Traits(dtype).block_bytes}});
+}
+
+}  // namespace
+}  // namespace sluice::kernels
