@@ -51,7 +51,7 @@ inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, 
     typename Isa::Lanes w[R];
     for (int r = 0; r < R; ++r) {
       const std::byte* p = weights + r * row_bytes + i * Weight::kBytes;
-      PrefetchLines(p + R * row_bytes, 1);
+      if constexpr (C == 1) PrefetchLines(p + R * row_bytes, 1);
       w[r] = Weight::template Load<Isa>(p);
     }
     for (int c = 0; c < C; ++c) {
@@ -74,6 +74,9 @@ inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, 
   }
 }
 
+// Rows of weights that stay in the L2 cache while the whole batch passes.
+constexpr size_t kBlockBytes = 256 * 1024;
+
 // kRows and kColumns are the tile's size for batches: as many accumulators as registers allow. Single activation rows
 // take kSingleRows rows of weights at once, to have enough independent chains.
 template <class Isa, class Weight, int kSingleRows, int kRows, int kColumns>
@@ -83,22 +86,19 @@ inline void MatmulFloats(const MatmulArgs& args) {
     DotTile<Isa, Weight, R, C>(args.weights + static_cast<size_t>(r) * args.row_bytes, args.row_bytes,
                                x.f32 + b * x.columns, x.columns, args.y + b * args.y_stride + r, args.y_stride);
   };
-  if (x.batch == 1) {
-    int64_t r = 0;
-    for (; r + kSingleRows <= args.rows; r += kSingleRows) tile.template operator()<kSingleRows, 1>(r, 0);
-    for (; r < args.rows; ++r) tile.template operator()<1, 1>(r, 0);
-    return;
-  }
-  for (int64_t r = 0; r < args.rows;) {
-    const bool whole = r + kRows <= args.rows;
+  // Tiles of R rows, then single rows, from r to `end`.
+  const auto tiles = [&]<int R, int C>(int64_t r, int64_t end, int64_t b) {
+    for (; r + R <= end; r += R) tile.template operator()<R, C>(r, b);
+    for (; r < end; ++r) tile.template operator()<1, C>(r, b);
+  };
+  if (x.batch == 1) return tiles.template operator()<kSingleRows, 1>(0, args.rows, 0);
+  const auto rows_in_block = static_cast<int64_t>(kBlockBytes / args.row_bytes / kRows * kRows);
+  const int64_t block = rows_in_block > kRows ? rows_in_block : kRows;
+  for (int64_t r = 0; r < args.rows; r += block) {
+    const int64_t end = r + block < args.rows ? r + block : args.rows;
     int64_t b = 0;
-    if (whole) {
-      for (; b + kColumns <= x.batch; b += kColumns) tile.template operator()<kRows, kColumns>(r, b);
-      for (; b < x.batch; ++b) tile.template operator()<kRows, 1>(r, b);
-    } else {
-      for (; b < x.batch; ++b) tile.template operator()<1, 1>(r, b);
-    }
-    r += whole ? kRows : 1;
+    for (; b + kColumns <= x.batch; b += kColumns) tiles.template operator()<kRows, kColumns>(r, end, b);
+    for (; b < x.batch; ++b) tiles.template operator()<kRows, 1>(r, end, b);
   }
 }
 
