@@ -19,7 +19,11 @@ bool IsWhitespace(uint32_t c, utf8proc_category_t category) {
 
 bool IsIgnored(uint32_t c, utf8proc_category_t category) {
   return c == kReplacementCharacter || category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
-         category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CO;
+         category == UTF8PROC_CATEGORY_CO;
+}
+
+bool IsMark(utf8proc_category_t category) {
+  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
 }
 
 bool IsPunctuation(uint32_t c, utf8proc_category_t category) {
@@ -72,7 +76,7 @@ std::vector<std::string> Words(std::string_view text, WordPieceOptions options) 
       continue;
     }
     if (IsIgnored(c, category)) continue;
-    if (options.strip_accents && category == UTF8PROC_CATEGORY_MN) continue;
+    if (options.strip_accents && IsMark(category)) continue;
     const uint32_t shown =
         options.lowercase ? static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))) : c;
     const bool alone = IsPunctuation(c, category) || IsChinese(c);

@@ -100,9 +100,8 @@ TEST_P(RealVocabulary, EqualsTheOracle) {
   EXPECT_EQ(t->vocabulary().eos(), reference["eos"].get<TokenId>());
   size_t checked = 0;
   for (const json& c : reference["cases"]) {
-    // The oracle decomposes Hangul and drops enclosing marks in a way that BERT's own tokenizer doesn't.
-    const std::string text = c["text"];
-    const bool differs = text.find("한국어") != std::string::npos || text.find("\u20E3") != std::string::npos;
+    // The oracle loses parts of decomposed Hangul, which BERT's own tokenizer keeps.
+    const bool differs = c["text"].get<std::string>().find("한국어") != std::string::npos;
     if (differs && t->vocabulary().model() == TokenizerModel::kWordPiece) continue;
     CheckCase(*t, c);
     ++checked;
