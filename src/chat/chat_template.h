@@ -45,18 +45,6 @@ enum class ReasoningFormat {
   kHarmony,  // gpt-oss: <|channel|>analysis<|message|> … <|end|>
 };
 
-// How the model writes tool calls.
-enum class ToolCallFormat {
-  kNone,
-  kHermes,       // <tool_call>{"name": …, "arguments": …}</tool_call>
-  kXmlFunction,  // <tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>
-  kLlama3,       // {"name": …, "parameters": …}, also after <|python_tag|>
-  kMistral,      // [TOOL_CALLS][{"name": …, "arguments": …}] and [TOOL_CALLS]name[ARGS]{…}
-  kFunctionary,  // <function=NAME>{…}</function>
-  kHarmony,      // <|channel|>commentary to=functions.NAME<|message|>{…}<|call|>
-  kJson,         // a bare object or list of objects with a name and arguments
-};
-
 // How thinking is switched off and on for this model.
 enum class ThinkingSwitch {
   kNone,      // no reasoning, or no way known
@@ -65,12 +53,20 @@ enum class ThinkingSwitch {
   kPrefill,   // off: an empty, closed thought is put at the beginning of the answer
 };
 
+// How the model writes tool calls: between two markers ("<tool_call>" … "</tool_call>"; what stands between
+// them may be JSON or one of several notations, see tool_calls.h), or as an answer that is nothing but JSON.
+struct ToolCallMarkers {
+  std::string open;        // empty: no marker known
+  std::string close;       // empty: up to the end of the output
+  bool bare_json = false;  // {"name": …, "parameters": …} as the whole answer
+};
+
 struct Capabilities {
-  bool system = false;      // takes a system message itself; otherwise it is merged into the first user turn
-  bool tools = false;       // shows tool definitions
-  bool tool_calls = false;  // shows an assistant's earlier calls
+  bool system = false;        // takes a system message itself; otherwise it is merged into the next user turn
+  bool tools = false;         // shows tool definitions; otherwise they are left out
+  bool tool_calls = false;    // shows an assistant's earlier calls
   bool tool_results = false;  // takes messages of role "tool"
-  ToolCallFormat tool_call_format = ToolCallFormat::kNone;
+  ToolCallMarkers tool_call_markers;
 
   ReasoningFormat reasoning = ReasoningFormat::kNone;
   ThinkingSwitch thinking_switch = ThinkingSwitch::kNone;

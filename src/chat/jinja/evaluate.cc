@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
-#include "chat/jinja/format.h"
 #include "chat/jinja/interpreter.h"
+#include "chat/jinja/operators.h"
 #include "chat/jinja/print.h"
 
 namespace sluice::chat::jinja {
@@ -21,159 +21,6 @@ Error UndefinedError(const Expr& expr) {
     return Fail(ErrorCode::kCorrupt, "there is no attribute '{}'", attribute->name);
   }
   return Fail(ErrorCode::kCorrupt, "the value is undefined");
-}
-
-Error WrongTypes(std::string_view op, const Value& a, const Value& b) {
-  return Fail(ErrorCode::kCorrupt, "'{}' doesn't go with {} and {}", op, a.TypeName(), b.TypeName());
-}
-
-Error Overflow() { return Fail(ErrorCode::kCorrupt, "an integer beyond 64 bits"); }
-
-using Op = Binary::Op;
-
-constexpr std::string_view OpText(Op op) {
-  constexpr std::string_view kTexts[] = {"+", "-", "*", "/", "//", "%", "**"};
-  return kTexts[static_cast<size_t>(op)];
-}
-
-Result<Value> IntegerPower(int64_t base, int64_t exponent) {
-  int64_t result = 1;
-  // Beyond 63 only bases of -1, 0 and 1 stay in range; they repeat with period 2.
-  if (exponent > 63 && base >= -1 && base <= 1) exponent = 62 + exponent % 2;
-  for (int64_t i = 0; i < exponent; ++i) {
-    if (__builtin_mul_overflow(result, base, &result)) return Overflow();
-  }
-  return Value(result);
-}
-
-// Division rounds down and the remainder has the divisor's sign, as in Python.
-Result<Value> IntegerArithmetic(Op op, int64_t a, int64_t b) {
-  int64_t result = 0;
-  switch (op) {
-    case Op::kAdd:
-      if (__builtin_add_overflow(a, b, &result)) return Overflow();
-      return Value(result);
-    case Op::kSubtract:
-      if (__builtin_sub_overflow(a, b, &result)) return Overflow();
-      return Value(result);
-    case Op::kMultiply:
-      if (__builtin_mul_overflow(a, b, &result)) return Overflow();
-      return Value(result);
-    case Op::kFloorDivide:
-    case Op::kModulo: {
-      if (b == 0) return Fail(ErrorCode::kCorrupt, "division by zero");
-      if (b == -1 && a == INT64_MIN) return Overflow();
-      const bool adjust = a % b != 0 && (a < 0) != (b < 0);
-      return Value(op == Op::kModulo ? a % b + (adjust ? b : 0) : a / b - (adjust ? 1 : 0));
-    }
-    case Op::kPower:
-      if (b >= 0) return IntegerPower(a, b);
-      [[fallthrough]];
-    case Op::kDivide:
-      break;
-  }
-  if (op == Op::kDivide && b == 0) return Fail(ErrorCode::kCorrupt, "division by zero");
-  const double x = static_cast<double>(a), y = static_cast<double>(b);
-  return Value(op == Op::kDivide ? x / y : std::pow(x, y));
-}
-
-Result<Value> FloatArithmetic(Op op, double a, double b) {
-  if ((op == Op::kDivide || op == Op::kFloorDivide || op == Op::kModulo) && b == 0) {
-    return Fail(ErrorCode::kCorrupt, "division by zero");
-  }
-  switch (op) {
-    case Op::kAdd:
-      return Value(a + b);
-    case Op::kSubtract:
-      return Value(a - b);
-    case Op::kMultiply:
-      return Value(a * b);
-    case Op::kDivide:
-      return Value(a / b);
-    case Op::kFloorDivide:
-      return Value(std::floor(a / b));
-    case Op::kModulo: {
-      const double rest = std::fmod(a, b);
-      return Value(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
-    }
-    case Op::kPower:
-      break;
-  }
-  return Value(std::pow(a, b));
-}
-
-Result<Value> AddSequences(const Value& a, const Value& b, Heap* heap) {
-  if (a.is_text() && b.is_text()) {
-    TextBuilder builder(heap->meter());
-    builder.Append(*a.text());
-    builder.Append(*b.text());
-    SLUICE_TRY_ASSIGN(Text text, builder.Finish());
-    return Value(std::move(text));
-  }
-  if (a.list() == nullptr || b.list() == nullptr || a.list()->tuple != b.list()->tuple)
-    return WrongTypes("+", a, b);
-  SLUICE_TRY_ASSIGN(List * sum, heap->NewList({}, a.list()->tuple));
-  for (const List* part : {a.list(), b.list()}) {
-    SLUICE_TRY(heap->Spend(part->items.size() / 8));
-    for (const Value& item : part->items) SLUICE_TRY(heap->Append(sum, item));
-  }
-  return Value(sum);
-}
-
-Result<Value> RepeatSequence(const Value& sequence, int64_t times, Heap* heap) {
-  if (const Text* text = sequence.text()) {
-    TextBuilder builder(heap->meter());
-    for (int64_t i = 0; i < times && !text->empty() && !builder.exhausted(); ++i) builder.Append(*text);
-    SLUICE_TRY_ASSIGN(Text repeated, builder.Finish());
-    return Value(std::move(repeated));
-  }
-  const std::vector<Value> items = sequence.list()->items;
-  SLUICE_TRY_ASSIGN(List * repeated, heap->NewList({}, sequence.list()->tuple));
-  for (int64_t i = 0; i < times && !items.empty(); ++i) {
-    for (const Value& item : items) SLUICE_TRY(heap->Append(repeated, item));
-  }
-  return Value(repeated);
-}
-
-// start, stop and step of a slice over `size` elements, as Python counts them.
-struct SliceRange {
-  int64_t start;
-  int64_t stop;
-  int64_t step;
-};
-
-SliceRange ResolveSlice(std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step,
-                        int64_t size) {
-  const int64_t low = step < 0 ? -1 : 0;
-  const int64_t high = step < 0 ? size - 1 : size;
-  const auto clamp = [&](int64_t i) { return i < 0 ? std::max(i + size, low) : std::min(i, high); };
-  return {start ? clamp(*start) : (step < 0 ? high : low), stop ? clamp(*stop) : (step < 0 ? low : high),
-          step};
-}
-
-Result<Value> SliceText(const Text& text, const SliceRange& range, Heap* heap) {
-  const std::string_view bytes = text.view();
-  TextBuilder builder(heap->meter());
-  std::vector<size_t> starts;  // of each character, and the end
-  const auto size = static_cast<int64_t>(CountChars(bytes));
-  const bool single_bytes = size == static_cast<int64_t>(bytes.size());
-  if (!single_bytes) {
-    for (size_t i = 0; i < bytes.size(); i += CharLength(bytes, i)) starts.push_back(i);
-    starts.push_back(bytes.size());
-  }
-  const auto at = [&](int64_t i) {
-    return single_bytes ? static_cast<size_t>(i) : starts[static_cast<size_t>(i)];
-  };
-  if (range.step == 1) {
-    if (range.start < range.stop) builder.Append(text, at(range.start), at(range.stop));
-  } else {
-    for (int64_t i = range.start; range.step > 0 ? i < range.stop : i > range.stop; i += range.step) {
-      SLUICE_TRY(heap->Spend(1));
-      builder.Append(text, at(i), at(i + 1));
-    }
-  }
-  SLUICE_TRY_ASSIGN(Text slice, builder.Finish());
-  return Value(std::move(slice));
 }
 
 }  // namespace
@@ -316,28 +163,13 @@ Result<Value> Interpreter::Evaluate(const SliceOf& node) {
     if (value.is_none()) return std::optional<int64_t>();
     if (!value.is_integer())
       return Fail(ErrorCode::kCorrupt, "a slice needs integers, not {}", value.TypeName());
-    // So far out that every sequence ends before it, and sums can't overflow.
-    constexpr int64_t kFar = int64_t{1} << 40;
-    return std::optional<int64_t>(std::clamp(value.AsInteger(), -kFar, kFar));
+    return std::optional<int64_t>(value.AsInteger());
   };
   SLUICE_TRY_ASSIGN(const std::optional<int64_t> start, bound(node.start));
   SLUICE_TRY_ASSIGN(const std::optional<int64_t> stop, bound(node.stop));
   SLUICE_TRY_ASSIGN(const std::optional<int64_t> step, bound(node.step));
   if (object.is_undefined()) return UndefinedError(*node.object);
-  if (step == 0) return Fail(ErrorCode::kCorrupt, "the step of a slice is zero");
-  if (const Text* text = object.text()) {
-    SLUICE_TRY(heap_->SpendBytes(text->size() * 8));
-    return SliceText(*text, ResolveSlice(start, stop, step.value_or(1), CountChars(text->view())), heap_);
-  }
-  if (object.list() == nullptr) return Fail(ErrorCode::kCorrupt, "can't slice a {}", object.TypeName());
-  const auto& items = object.list()->items;
-  const auto range = ResolveSlice(start, stop, step.value_or(1), static_cast<int64_t>(items.size()));
-  SLUICE_TRY_ASSIGN(List * slice, heap_->NewList({}, object.list()->tuple));
-  for (int64_t i = range.start; range.step > 0 ? i < range.stop : i > range.stop; i += range.step) {
-    SLUICE_TRY(heap_->Append(slice, items[static_cast<size_t>(i)]));
-  }
-  SLUICE_TRY(heap_->Spend(slice->items.size() / 8));
-  return Value(slice);
+  return SliceValue(object, start, stop, step, heap_);
 }
 
 Result<Arguments> Interpreter::EvaluateArguments(const CallArguments& node) {
@@ -445,26 +277,17 @@ Result<Value> Interpreter::Evaluate(const Unary& node) {
   if (!operand.is_number()) return Fail(ErrorCode::kCorrupt, "a sign doesn't go with {}", operand.TypeName());
   if (node.op == Unary::Op::kPlus) return operand;
   if (!operand.is_integer()) return Value(-operand.AsDouble());
-  return IntegerArithmetic(Op::kSubtract, 0, operand.AsInteger());
+  return Arithmetic(Binary::Op::kSubtract, Value(int64_t{0}), operand, heap_);
 }
 
 Result<Value> Interpreter::Evaluate(const Binary& node) {
   SLUICE_TRY_ASSIGN(const Value a, Evaluate(*node.left));
   SLUICE_TRY_ASSIGN(const Value b, Evaluate(*node.right));
-  if (a.is_number() && b.is_number()) {
-    if (a.is_integer() && b.is_integer()) return IntegerArithmetic(node.op, a.AsInteger(), b.AsInteger());
-    return FloatArithmetic(node.op, a.AsDouble(), b.AsDouble());
-  }
   if (a.is_undefined()) return UndefinedError(*node.left);
-  if (node.op == Op::kModulo && a.is_text()) return FormatPercent(*a.text(), b, heap_);
-  if (b.is_undefined()) return UndefinedError(*node.right);
-  if (node.op == Op::kAdd) return AddSequences(a, b, heap_);
-  if (node.op == Op::kMultiply) {
-    const auto sequence = [](const Value& value) { return value.is_text() || value.list() != nullptr; };
-    if (sequence(a) && b.is_integer()) return RepeatSequence(a, b.AsInteger(), heap_);
-    if (sequence(b) && a.is_integer()) return RepeatSequence(b, a.AsInteger(), heap_);
-  }
-  return WrongTypes(OpText(node.op), a, b);
+  const bool formats =
+      node.op == Binary::Op::kModulo && a.is_text();  // may print undefined, which is nothing
+  if (b.is_undefined() && !formats) return UndefinedError(*node.right);
+  return Arithmetic(node.op, a, b, heap_);
 }
 
 Result<Value> Interpreter::Evaluate(const Logic& node) {
@@ -513,14 +336,16 @@ Result<bool> Interpreter::Holds(Comparison::Op op, const Value& left, const Valu
 
 Result<bool> Interpreter::Contains(const Value& container, const Value& item) {
   if (const Text* text = container.text()) {
-    if (!item.is_text()) return WrongTypes("in", item, container);
-    SLUICE_TRY(heap_->SpendBytes(text->size()));
+    if (!item.is_text())
+      return Fail(ErrorCode::kCorrupt, "'in' doesn't go with {} and {}", item.TypeName(),
+                  container.TypeName());
+    SLUICE_TRY(heap_->SpendBytes((text->size() + item.text()->size()) * 4));
     return FindBytes(text->view(), item.text()->view(), 0) != std::string_view::npos;
   }
   if (container.dict()) return container.dict()->Find(item) != nullptr;
   if (container.ns() || container.loop() || container.callable() || container.is_none() ||
       container.is_number()) {
-    return WrongTypes("in", item, container);
+    return Fail(ErrorCode::kCorrupt, "'in' doesn't go with {} and {}", item.TypeName(), container.TypeName());
   }
   if (container.is_undefined()) return false;
   for (const Value& element : container.list()->items) {

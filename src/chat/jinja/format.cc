@@ -39,12 +39,17 @@ int ReadInt(std::string_view text, size_t* at) {
 }
 
 Result<std::string> FormatNumber(const Value& value, const Spec& spec) {
-  const char type = spec.type;
+  char type = spec.type;
+  if (type == '\0') type = value.is_integer() ? 'd' : (spec.precision < 0 ? 'r' : 'g');
   if (!value.is_number())
     return Fail(ErrorCode::kCorrupt, "%{} needs a number, not {}", type, value.TypeName());
   std::string digits;
   bool negative;
-  if (type == 'e' || type == 'E' || type == 'f' || type == 'F' || type == 'g' || type == 'G' || type == '%') {
+  if (type == 'r') {  // a float, no format given
+    negative = std::signbit(value.AsDouble());
+    digits = FormatFloat(std::abs(value.AsDouble()));
+  } else if (type == 'e' || type == 'E' || type == 'f' || type == 'F' || type == 'g' || type == 'G' ||
+             type == '%') {
     const double number = value.AsDouble() * (type == '%' ? 100 : 1);
     negative = std::signbit(number);
     const int precision = spec.precision < 0 ? 6 : spec.precision;
@@ -87,7 +92,8 @@ Status AppendFormatted(const Value& value, Spec spec, char convert, Heap* heap, 
   if (spec.width > kMaxWidth || spec.precision > kMaxWidth) {
     return Fail(ErrorCode::kResourceExhausted, "a format wider than {}", kMaxWidth);
   }
-  const bool numeric = spec.type != '\0' && spec.type != 's';
+  const bool plain_number = spec.type == '\0' && (value.Get<int64_t>() || value.Get<double>());
+  const bool numeric = plain_number || (spec.type != '\0' && spec.type != 's');
   Text text;
   if (numeric) {
     SLUICE_TRY_ASSIGN(const std::string number, FormatNumber(value, spec));

@@ -254,6 +254,8 @@ Status Interpreter::Execute(const FilterBlock& node) {
 
 // A macro sees the variables of the place where it stands, with the values they have when it is called.
 Result<Callable*> Interpreter::MakeMacro(const Macro& node) {
+  constexpr size_t kScopeBytes = 512;  // with a few variables; it stays until the end
+  SLUICE_TRY(heap_->Reserve(kScopeBytes));
   for (Scope* scope = scope_; scope != nullptr && !scope->captured; scope = scope->parent)
     scope->captured = true;
   return heap_->NewCallable(Callable{.macro = &node, .scope = scope_});

@@ -40,7 +40,7 @@ class Meter {
   // Work that goes through `bytes` bytes about once. A step is worth 128 of them; each call costs 8 by
   // itself.
   [[nodiscard]] bool SpendBytes(size_t bytes) {
-    loose_bytes_ += bytes + 8;
+    loose_bytes_ += bytes + 16;
     const uint64_t steps = loose_bytes_ / 128;
     loose_bytes_ %= 128;
     return Spend(steps);

@@ -16,6 +16,7 @@ Error TooDeep() { return Fail(ErrorCode::kResourceExhausted, "a printed value is
 
 // A string with its quotes as Python's repr shows it.
 void PrintRepr(const Text& text, TextBuilder* out) {
+  out->Work(text.size() * 16);
   const bool has_single = text.view().find('\'') != std::string_view::npos;
   const char quote = has_single && text.view().find('"') == std::string_view::npos ? '"' : '\'';
   out->Append(std::string_view(&quote, 1), false);
@@ -148,6 +149,7 @@ class JsonPrinter {
   }
 
   void PrintString(const Text& text) {
+    out_->Work(text.size() * 16);
     out_->Append("\"", false);
     text.VisitRuns([this](std::string_view run, bool trusted) { out_->Append(Escape(run), trusted); });
     out_->Append("\"", false);

@@ -5,6 +5,7 @@
 
 #include "chat/jinja/builtin_tables.h"
 #include "chat/jinja/interpreter.h"
+#include "chat/jinja/operators.h"
 #include "chat/jinja/print.h"
 
 namespace sluice::chat::jinja {
@@ -163,25 +164,16 @@ Result<Value> Last(Call& call) {
 Result<Value> Sum(Call& call) {  // attribute, start
   SLUICE_TRY_ASSIGN(const List* list, Elements(call));
   SLUICE_TRY_ASSIGN(const std::string attribute, AttributeName(call, 0));
-  double sum = 0;
-  int64_t integer_sum = 0;
-  bool all_integers = true;
-  std::vector<Value> terms = {call.Has(1) ? call.args[1] : Value(int64_t{0})};
+  Value sum = call.Has(1) ? call.args[1] : Value(int64_t{0});
   for (const Value& element : list->items) {
     SLUICE_TRY(call.heap.Spend(1));
     Value term = element;
     if (!attribute.empty()) {
       SLUICE_TRY_ASSIGN(term, call.interpreter.GetPath(element, attribute));
     }
-    terms.push_back(std::move(term));
+    SLUICE_TRY_ASSIGN(sum, Arithmetic(Binary::Op::kAdd, sum, term, &call.heap));
   }
-  for (const Value& term : terms) {
-    if (!term.is_number()) return Fail(ErrorCode::kCorrupt, "sum: a {} is no number", term.TypeName());
-    all_integers = all_integers && term.is_integer() &&
-                   !__builtin_add_overflow(integer_sum, term.AsInteger(), &integer_sum);
-    sum += term.AsDouble();
-  }
-  return all_integers ? Value(integer_sum) : Value(sum);
+  return sum;
 }
 
 Result<Value> JoinFilter(Call& call) {  // d, attribute

@@ -16,12 +16,16 @@ Text Text::Literal(std::string bytes) {
   return Text(std::move(rep));
 }
 
+void TextBuilder::Exhaust() {
+  exhausted_ = true;
+  bytes_ = std::string();
+  flips_ = std::vector<uint32_t>();
+}
+
 void TextBuilder::Append(std::string_view bytes, bool trusted) {
   if (bytes.empty() || exhausted_) return;
   if (!meter_->SpendBytes(bytes.size()) || !meter_->Reserve(bytes.size())) {
-    exhausted_ = true;
-    bytes_ = std::string();
-    flips_ = std::vector<uint32_t>();
+    Exhaust();
     return;
   }
   charged_ += bytes.size();
@@ -43,13 +47,16 @@ void TextBuilder::Append(const Text& text, size_t begin, size_t end) {
 Result<Text> TextBuilder::Finish() {
   if (exhausted_) return Fail(ErrorCode::kResourceExhausted, "the template makes too much text");
   if (bytes_.empty()) return Text();
+  constexpr size_t kRepBytes = 128;
+  if (!meter_->Reserve(kRepBytes))
+    return Fail(ErrorCode::kResourceExhausted, "the template holds too much data");
   auto rep = std::make_shared<Text::Rep>();
   if (bytes_.capacity() > 2 * bytes_.size()) bytes_.shrink_to_fit();
   rep->bytes = std::move(bytes_);
   rep->first_trusted = first_trusted_;
   rep->flips = std::move(flips_);
   rep->meter = meter_;
-  rep->charged = charged_;
+  rep->charged = charged_ + kRepBytes;
   bytes_.clear();
   flips_.clear();
   charged_ = 0;

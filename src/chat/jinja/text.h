@@ -71,6 +71,11 @@ class TextBuilder {
   void Append(const Text& text) { Append(text, 0, text.size()); }
   void Append(const Text& text, size_t begin, size_t end);
 
+  // Counts work on the way to what is appended, like Meter::SpendBytes.
+  void Work(size_t bytes) {
+    if (!meter_->SpendBytes(bytes)) Exhaust();
+  }
+
   size_t size() const { return bytes_.size(); }
   bool exhausted() const { return exhausted_; }
 
@@ -78,6 +83,8 @@ class TextBuilder {
   Result<Text> Finish();
 
  private:
+  void Exhaust();
+
   Meter* meter_;
   std::string bytes_;
   bool first_trusted_ = true;

@@ -35,7 +35,7 @@ Result<List*> NewList(Call& call) { return call.heap.NewList(); }
 template <typename Map>
 Result<Value> MapChars(Call& call, Map map) {
   SLUICE_TRY_ASSIGN(const Text text, Self(call));
-  SLUICE_TRY(call.heap.SpendBytes(text.size() * 4));
+  SLUICE_TRY(call.heap.SpendBytes(text.size() * 16));
   TextBuilder builder(call.heap.meter());
   char32_t previous = 0;
   text.VisitRuns([&](std::string_view run, bool trusted) {
@@ -437,7 +437,9 @@ Result<Value> Pad(Call& call, int64_t default_width, int before_halves) {
   SLUICE_TRY_ASSIGN(const Text fill, call.String(1, " "));
   SLUICE_TRY(call.heap.SpendBytes(text.size()));
   const int64_t padding = std::max<int64_t>(0, width - CountChars(text.view()));
-  const int64_t before = before_halves == 1 ? padding / 2 : (before_halves == 2 ? padding : 0);
+  // An odd blank goes to the left of an odd width, as in Python.
+  const int64_t before =
+      before_halves == 1 ? padding / 2 + (padding & width & 1) : (before_halves == 2 ? padding : 0);
   TextBuilder builder(call.heap.meter());
   for (int64_t i = 0; i < before && !builder.exhausted(); ++i) builder.Append(fill);
   builder.Append(text);
@@ -465,7 +467,7 @@ Result<Value> ZeroFill(Call& call) {
 template <typename Accepts>
 Result<Value> AllChars(Call& call, Accepts accepts) {
   const std::string_view view = call.self.text()->view();
-  SLUICE_TRY(call.heap.SpendBytes(view.size() * 4));
+  SLUICE_TRY(call.heap.SpendBytes(view.size() * 16));
   for (size_t i = 0; i < view.size(); i += CharLength(view, i)) {
     if (!accepts(CharAt(view, i))) return Value(false);
   }
@@ -534,7 +536,7 @@ Result<Value> Escape(Call& call) {
 
 Result<Value> WordCount(Call& call) {
   SLUICE_TRY_ASSIGN(const Text text, Self(call));
-  SLUICE_TRY(call.heap.SpendBytes(text.size() * 4));
+  SLUICE_TRY(call.heap.SpendBytes(text.size() * 16));
   int64_t words = 0;
   bool inside = false;
   for (size_t i = 0; i < text.size(); i += CharLength(text.view(), i)) {

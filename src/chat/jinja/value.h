@@ -153,6 +153,8 @@ class Heap {
   // Counts work before it is done. Error: kResourceExhausted.
   Status Spend(uint64_t steps);
   Status SpendBytes(size_t bytes);
+  // Charges `bytes` until the rendering ends, for what lives outside of this class.
+  Status Reserve(size_t bytes);
 
   Result<List*> NewList(std::vector<Value> items = {}, bool tuple = false);
   Result<Dict*> NewDict();
@@ -167,8 +169,6 @@ class Heap {
   Status Set(Dict* dict, std::string_view key, Value value);  // a trusted key
 
  private:
-  Status Reserve(size_t bytes);
-
   Meter meter_;
   std::deque<List> lists_;
   std::deque<Dict> dicts_;
