@@ -25,8 +25,10 @@ inline constexpr int kExitInterrupted = 130;
 int Report(const Error& error);
 
 void AddBench(CLI::App& app, Action& action);
+void AddChat(CLI::App& app, Action& action);
 void AddEval(CLI::App& app, Action& action);
 void AddInspect(CLI::App& app, Action& action);
+void AddList(CLI::App& app, Action& action);
 void AddLogits(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
 void AddTemplate(CLI::App& app, Action& action);

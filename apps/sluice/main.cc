@@ -2,6 +2,8 @@
 #include <cstdio>
 
 #include "command.h"
+#include "glyphs.h"
+#include "mistakes.h"
 #include "output.h"
 #include "sluice/terminal.h"
 
@@ -11,6 +13,16 @@ namespace {
 
 // Made by main(), looked at by commands through Interrupted().
 platform::InterruptFlag* interrupt_flag = nullptr;
+
+constexpr char kWelcome[] =
+    R"(Sluice runs language models that are bigger than your memory, inside a byte budget.
+
+  sluice list                                      the models on this device
+  sluice run MODEL "What is the capital of Peru?"  one answer
+  sluice chat MODEL                                talk in the terminal
+
+MODEL is a GGUF file or a name that `sluice list` shows. `sluice --help` lists all commands.
+)";
 
 int ExitCodeFor(ErrorCode code) {
   switch (code) {
@@ -27,16 +39,29 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   AddRun(app, action);
+  AddChat(app, action);
+  AddList(app, action);
   AddInspect(app, action);
   AddTokenize(app, action);
   AddTemplate(app, action);
   AddLogits(app, action);
   AddEval(app, action);
   AddBench(app, action);
+  if (argc <= 1) {
+    std::printf("%s", kWelcome);
+    return kExitOk;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const std::string mistake = ExplainMistake(app);
+    if (mistake.empty()) {
+      app.exit(error);
+    } else {
+      Note("sluice: " + mistake);
+    }
+    return kExitUsage;
   }
   platform::InterruptFlag interrupt;
   interrupt_flag = &interrupt;
@@ -47,9 +72,10 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 const std::atomic<bool>& Interrupted() { return interrupt_flag->flag(); }
+void ResetInterrupted() { interrupt_flag->Reset(); }
 
 int Report(const Error& error) {
-  if (error.code != ErrorCode::kInterrupted) Note("sluice: " + error.message);
+  if (error.code != ErrorCode::kInterrupted) Note("sluice: " + Printable(error.message));
   return ExitCodeFor(error.code);
 }
 

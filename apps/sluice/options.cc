@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "glyphs.h"
 #include "output.h"
 #include "resolve.h"
 
@@ -110,18 +111,23 @@ void AnswerFlags::AddTo(CLI::App& command) {
 Result<AnswerOptions> AnswerFlags::Answer() const {
   AnswerOptions options{.max_tokens = max_tokens, .stop = stop, .ignore_end_of_turn = ignore_eos};
   if (max_tokens < 0) options.max_tokens = INT64_MAX;  // -1, as elsewhere: until the context is full
-  if (think == "on") {
-    options.thinking = chat::Thinking::kOn;
-  } else if (think == "off") {
-    options.thinking = chat::Thinking::kOff;
-  } else if (!think.empty()) {
-    const auto [end, error] = std::from_chars(think.data(), think.data() + think.size(), options.think_budget);
-    if (error != std::errc() || end != think.data() + think.size() || options.think_budget < 0) {
-      return Fail(ErrorCode::kInvalidArgument, "--think '{}': expected on, off or a number of tokens", think);
-    }
-    options.thinking = options.think_budget == 0 ? chat::Thinking::kOff : chat::Thinking::kOn;
+  if (!think.empty()) {
+    SLUICE_TRY(ParseThinking("--think", think, &options));
   }
   return options;
+}
+
+Status ParseThinking(std::string_view flag, const std::string& value, AnswerOptions* options) {
+  int64_t budget = -1;
+  if (value != "on" && value != "off") {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), budget);
+    if (error != std::errc() || end != value.data() + value.size() || budget < 0) {
+      return Fail(ErrorCode::kInvalidArgument, "{} '{}': expected on, off or a number of tokens", flag, value);
+    }
+  }
+  options->thinking = value == "off" || budget == 0 ? chat::Thinking::kOff : chat::Thinking::kOn;
+  options->think_budget = budget;
+  return {};
 }
 
 Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet) {
@@ -140,7 +146,7 @@ Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet) {
                                                }}));
   progress.Clear();
   if (!quiet) {
-    for (const std::string& warning : opened.model->warnings()) Note(warning);
+    for (const std::string& warning : opened.model->warnings()) Note(Printable(warning));
   }
   return opened;
 }

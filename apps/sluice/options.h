@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/conversation.h"
@@ -54,6 +55,9 @@ struct AnswerFlags {
   void AddTo(CLI::App& command);
   Result<AnswerOptions> Answer() const;
 };
+
+// Sets thinking and think_budget from "on", "off" or a number of tokens. Errors: kInvalidArgument, naming `flag`.
+Status ParseThinking(std::string_view flag, const std::string& value, AnswerOptions* options);
 
 // The model of `flags` on a new engine, with loading progress and warnings shown on stderr unless `quiet`.
 struct OpenedModel {

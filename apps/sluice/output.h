@@ -16,6 +16,8 @@ std::string Dimmed(std::string_view text);
 
 // True once Ctrl-C was pressed. main() installs the handler.
 const std::atomic<bool>& Interrupted();
+// Ready for the next Ctrl-C.
+void ResetInterrupted();
 
 // "loading 45 %, 3 s left", rewritten in place on a terminal; elsewhere a line every ten seconds. Work that takes less
 // than half a second shows nothing.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "answer_printer.h"
 #include "command.h"
 #include "options.h"
 #include "output.h"
@@ -48,25 +49,6 @@ Result<std::string> ReadPrompt(const RunFlags& flags) {
   return prompt;
 }
 
-// Answers as they come: the answer on stdout, thoughts dimmed on stderr.
-session::EventSink Printer(bool json) {
-  if (json) return {};
-  return [](const chat::OutputEvent& event) {
-    switch (event.kind) {
-      case chat::OutputEvent::Kind::kAnswer:
-        std::fwrite(event.text.data(), 1, event.text.size(), stdout);
-        std::fflush(stdout);
-        break;
-      case chat::OutputEvent::Kind::kReasoning:
-        std::fputs(Dimmed(event.text).c_str(), stderr);
-        break;
-      case chat::OutputEvent::Kind::kToolCall:
-        std::printf("%s(%s)\n", event.call.name.c_str(), event.call.arguments.c_str());
-        break;
-    }
-  };
-}
-
 void PrintJson(const Answer& answer, const Engine& engine) {
   nlohmann::ordered_json json;
   json["text"] = answer.generation.text;
@@ -103,19 +85,21 @@ Result<int> Run(const RunFlags& flags) {
     return !Interrupted().load(std::memory_order_relaxed);
   };
 
+  AnswerPrinter printer;
+  session::EventSink sink;
+  if (!flags.json) sink = [&](const chat::OutputEvent& event) { printer.Print(event); };
   Answer answer;
   if (flags.raw) {
-    SLUICE_TRY_ASSIGN(answer, conversation->Complete(prompt, options, Printer(flags.json)));
+    SLUICE_TRY_ASSIGN(answer, conversation->Complete(prompt, options, sink));
   } else {
     if (!flags.system.empty()) conversation->Add(chat::TextMessage("system", flags.system));
     conversation->Add(chat::TextMessage("user", prompt));
-    SLUICE_TRY_ASSIGN(answer, conversation->Reply(options, Printer(flags.json)));
+    SLUICE_TRY_ASSIGN(answer, conversation->Reply(options, sink));
   }
   if (flags.json) {
     PrintJson(answer, *opened.engine);
   } else {
-    std::printf("\n");
-    std::fflush(stdout);
+    printer.Finish();
     if (!answer.hint.empty()) Note(answer.hint);
     Note(Dimmed(SpeedLine(answer, *opened.engine)));
   }

@@ -1,0 +1,22 @@
+// AnswerPrinter: shows an answer while it is generated: the answer on stdout, thoughts dimmed on stderr.
+//
+// A terminal gets no control characters from the model; a pipe or a file gets the answer byte for byte.
+#pragma once
+
+#include "sluice/conversation.h"
+
+namespace sluice::app {
+
+class AnswerPrinter {
+ public:
+  void Print(const chat::OutputEvent& event);
+  // Ends the line that the answer stopped in.
+  void Finish();
+
+ private:
+  void EndThought();
+
+  bool in_thought_ = false;
+};
+
+}  // namespace sluice::app
