@@ -47,6 +47,7 @@ int Main(int argc, char** argv) {
   AddLogits(app, action);
   AddEval(app, action);
   AddBench(app, action);
+  AddSynth(app, action);
   if (argc <= 1) {
     std::printf("%s", kWelcome);
     return kExitOk;
