@@ -115,6 +115,17 @@ Result<Value> ReadJson(std::string_view json, std::string_view name, Heap* heap)
   return Fail(ErrorCode::kInvalidArgument, "{}: {}", name, value.error().message);
 }
 
+Result<Value> BuildTools(std::span<const ToolDefinition> tools, NoTools no_tools, Heap* heap) {
+  if (tools.empty() && no_tools == NoTools::kNull) return Value(None{});
+  if (tools.empty() && no_tools == NoTools::kAbsent) return Value();
+  SLUICE_TRY_ASSIGN(List * definitions, heap->NewList());
+  for (const ToolDefinition& tool : tools) {
+    SLUICE_TRY_ASSIGN(Value definition, ReadJson(tool.json, "tools", heap));
+    SLUICE_TRY(heap->Append(definitions, std::move(definition)));
+  }
+  return Value(definitions);
+}
+
 }  // namespace
 
 std::vector<Message> MergeSystem(std::span<const Message> messages) {
@@ -156,15 +167,7 @@ Result<Dict*> BuildContext(const RenderInput& input, const ContextOptions& optio
   SLUICE_TRY_ASSIGN(List * list, BuildMessages(messages, options.shape, heap));
   SLUICE_TRY(heap->Set(context, "messages", Value(list)));
 
-  Value tools = options.shape.null_tools ? Value(None{}) : Value();
-  if (!input.tools.empty()) {
-    SLUICE_TRY_ASSIGN(List * definitions, heap->NewList());
-    for (const ToolDefinition& tool : input.tools) {
-      SLUICE_TRY_ASSIGN(Value definition, ReadJson(tool.json, "tools", heap));
-      SLUICE_TRY(heap->Append(definitions, std::move(definition)));
-    }
-    tools = Value(definitions);
-  }
+  SLUICE_TRY_ASSIGN(Value tools, BuildTools(input.tools, options.shape.no_tools, heap));
   SLUICE_TRY(heap->Set(context, "tools", std::move(tools)));
   Value documents = Value(None{});
   if (!input.documents_json.empty()) {

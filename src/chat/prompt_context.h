@@ -15,9 +15,16 @@
 
 namespace sluice::chat {
 
+// What `tools` is when there are none.
+enum class NoTools {
+  kNull,  // as in Python's libraries
+  kAbsent,
+  kEmptyList,
+};
+
 // The choices in which templates differ.
 struct MessageShape {
-  bool null_tools = true;  // without tools the variable is none, as in Python's libraries; else it is absent
+  NoTools no_tools = NoTools::kNull;
   bool content_parts = false;    // content is [{"type": "text", "text": …}], else a string
   bool argument_objects = true;  // a tool call's arguments are an object, else JSON text
   bool null_content = false;     // content may be none next to tool calls, else it is ""

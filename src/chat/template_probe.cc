@@ -68,8 +68,8 @@ class Probe {
     const Message messages[] = {Make("user", kUserText)};
     const Message with_system[] = {Make("system", kSystemText), Make("user", kUserText)};
     const Result<std::string> plain = Render(messages);
-    for (const bool null_tools : {true, false}) {
-      result_.shape.null_tools = null_tools;
+    for (const NoTools no_tools : {NoTools::kNull, NoTools::kAbsent, NoTools::kEmptyList}) {
+      result_.shape.no_tools = no_tools;
       for (const bool parts : {false, true}) {
         result_.shape.content_parts = parts;
         if (Shows(messages, {}, {kUserText}) || Shows(with_system, {}, {kUserText})) return {};

@@ -6,6 +6,7 @@
 
 #include "chat/jinja/builtin_tables.h"
 #include "chat/jinja/interpreter.h"
+#include "chat/jinja/print.h"
 
 namespace sluice::chat::jinja {
 namespace {
@@ -59,7 +60,7 @@ Status Bind(const Builtin& builtin, Invocation* call) {
 }  // namespace
 
 const Builtin* FindFilter(std::string_view name) {
-  for (const auto table : {TextFilters(), SequenceFilters(), ValueFilters()}) {
+  for (const auto table : {TextFilters(), TextSearchFilters(), SequenceFilters(), ValueFilters()}) {
     if (const Builtin* found = FindIn(table, name)) return found;
   }
   return nullptr;
@@ -70,7 +71,10 @@ const Builtin* FindTest(std::string_view name) { return FindIn(Tests(), name); }
 const Builtin* FindFunction(std::string_view name) { return FindIn(Functions(), name); }
 
 const Builtin* FindMethod(const Value& object, std::string_view name) {
-  if (object.is_text()) return FindIn(TextMethods(), name);
+  if (object.is_text()) {
+    const Builtin* found = FindIn(TextSearchMethods(), name);
+    return found != nullptr ? found : FindIn(TextMethods(), name);
+  }
   if (object.dict()) return FindIn(DictMethods(), name);
   if (object.list()) return FindIn(ListMethods(), name);
   if (object.loop()) return FindIn(LoopMethods(), name);
@@ -82,6 +86,8 @@ Result<Value> Invoke(const Builtin& builtin, Value self, Arguments arguments, In
   if (builtin.parameters != "*") SLUICE_TRY(Bind(builtin, &call));
   return builtin.function(call);
 }
+
+Result<Text> Invocation::SelfText() const { return ToText(self, heap.meter()); }
 
 Result<int64_t> Invocation::Integer(size_t i, int64_t absent) const {
   if (!Has(i)) return absent;

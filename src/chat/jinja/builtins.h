@@ -33,6 +33,10 @@ struct Invocation {
   // Bound to the builtin's parameters, in their order; those that were not given are undefined.
   std::array<Value, 4> args = {};
 
+  // `self` as printed: what filters of strings work on. Methods of strings have text() in any case.
+  Result<Text> SelfText() const;
+  const Text& text() const { return *self.text(); }
+
   bool Has(size_t i) const { return !args[i].is_undefined() && !args[i].is_none(); }
   // args[i], or `absent` where it is undefined or none. Error: kCorrupt for another type.
   Result<int64_t> Integer(size_t i, int64_t absent) const;

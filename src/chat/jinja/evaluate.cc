@@ -118,8 +118,7 @@ Result<Value> Interpreter::GetItem(const Value& object, const Value& index) {
   size_t at = 0;
   for (; i > 0 && at < text.size(); --i) at += CharLength(text.view(), at);
   if (i < 0 || at >= text.size()) return Value();
-  SLUICE_TRY_ASSIGN(Text c, Slice(text, at, at + CharLength(text.view(), at), heap_->meter()));
-  return Value(std::move(c));
+  return ToValue(Slice(text, at, at + CharLength(text.view(), at), heap_->meter()));
 }
 
 Result<Value> Interpreter::GetPath(const Value& object, std::string_view path) {
@@ -248,8 +247,7 @@ Result<Value> Interpreter::CallValue(const Value& callee, Arguments arguments) {
   out_ = outer_out;
   scope_ = outer_scope;
   if (!flow) return std::move(flow).error();
-  SLUICE_TRY_ASSIGN(Text result, text.Finish());
-  return Value(std::move(result));
+  return ToValue(text.Finish());
 }
 
 Result<Value> Interpreter::Evaluate(const Filter& node) {
@@ -302,8 +300,7 @@ Result<Value> Interpreter::Evaluate(const Concat& node) {
     SLUICE_TRY_ASSIGN(const Value value, Evaluate(*part));
     SLUICE_TRY(Print(value, &builder));
   }
-  SLUICE_TRY_ASSIGN(Text text, builder.Finish());
-  return Value(std::move(text));
+  return ToValue(builder.Finish());
 }
 
 Result<Value> Interpreter::Evaluate(const Comparison& node) {

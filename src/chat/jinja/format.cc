@@ -191,8 +191,7 @@ Result<Value> FormatPercent(const Text& format, const Value& values, Heap* heap)
     spec.type = textual ? 's' : type;
     SLUICE_TRY(AppendFormatted(*value, spec, type, heap, &out));
   }
-  SLUICE_TRY_ASSIGN(Text result, out.Finish());
-  return Value(std::move(result));
+  return ToValue(out.Finish());
 }
 
 namespace {
@@ -279,8 +278,7 @@ Result<Value> FormatBraces(const Text& format, const Arguments& arguments, Heap*
     SLUICE_TRY(AppendFormatted(value, spec, convert, heap, &out));
     at = close + 1;
   }
-  SLUICE_TRY_ASSIGN(Text result, out.Finish());
-  return Value(std::move(result));
+  return ToValue(out.Finish());
 }
 
 namespace {

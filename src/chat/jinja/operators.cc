@@ -94,8 +94,7 @@ Result<Value> AddSequences(const Value& a, const Value& b, Heap* heap) {
     TextBuilder builder(heap->meter());
     builder.Append(*a.text());
     builder.Append(*b.text());
-    SLUICE_TRY_ASSIGN(Text text, builder.Finish());
-    return Value(std::move(text));
+    return ToValue(builder.Finish());
   }
   if (a.list() == nullptr || b.list() == nullptr || a.list()->tuple != b.list()->tuple)
     return WrongTypes("+", a, b);
@@ -111,8 +110,7 @@ Result<Value> RepeatSequence(const Value& sequence, int64_t times, Heap* heap) {
   if (const Text* text = sequence.text()) {
     TextBuilder builder(heap->meter());
     for (int64_t i = 0; i < times && !text->empty() && !builder.exhausted(); ++i) builder.Append(*text);
-    SLUICE_TRY_ASSIGN(Text repeated, builder.Finish());
-    return Value(std::move(repeated));
+    return ToValue(builder.Finish());
   }
   const std::vector<Value> items = sequence.list()->items;
   SLUICE_TRY_ASSIGN(List * repeated, heap->NewList({}, sequence.list()->tuple));
@@ -159,8 +157,7 @@ Result<Value> SliceText(const Text& text, const SliceRange& range, Heap* heap) {
       builder.Append(text, at(i), at(i + 1));
     }
   }
-  SLUICE_TRY_ASSIGN(Text slice, builder.Finish());
-  return Value(std::move(slice));
+  return ToValue(builder.Finish());
 }
 
 }  // namespace

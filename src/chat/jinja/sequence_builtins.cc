@@ -134,8 +134,7 @@ Result<Value> Reverse(Call& call) {
   if (!call.self.is_text()) return MakeList(call, std::move(items));
   TextBuilder builder(call.heap.meter());
   for (const Value& c : items) builder.Append(*c.text());
-  SLUICE_TRY_ASSIGN(Text text, builder.Finish());
-  return Value(std::move(text));
+  return ToValue(builder.Finish());
 }
 
 // --- Single elements and sums ---
@@ -190,8 +189,7 @@ Result<Value> JoinFilter(Call& call) {  // d, attribute
     }
     SLUICE_TRY(Print(item, &builder));
   }
-  SLUICE_TRY_ASSIGN(Text text, builder.Finish());
-  return Value(std::move(text));
+  return ToValue(builder.Finish());
 }
 
 // --- Other lists ---

@@ -118,6 +118,13 @@ int64_t CountChars(std::string_view text) {
   return count;
 }
 
+size_t CharOffset(std::string_view text, int64_t index) {
+  if (index < 0) index = std::max<int64_t>(0, index + CountChars(text));
+  size_t at = 0;
+  for (; index > 0 && at < text.size(); --index) at += CharLength(text, at);
+  return at;
+}
+
 bool IsSpace(char32_t c) {
   // The White_Space characters, and the four separators 1c–1f that Python counts in.
   return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||

@@ -107,6 +107,8 @@ size_t FindBytes(std::string_view text, std::string_view needle, size_t from);
 // Length in bytes (at least 1) of the character at `offset` < text.size().
 size_t CharLength(std::string_view text, size_t offset);
 int64_t CountChars(std::string_view text);
+// The byte offset of character `index`, counted from the end if negative, clamped to the text.
+size_t CharOffset(std::string_view text, int64_t index);
 // The code point at `offset`; U+FFFD for a stray byte.
 char32_t CharAt(std::string_view text, size_t offset);
 // Does Python's str.strip() strip it?

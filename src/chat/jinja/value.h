@@ -92,6 +92,11 @@ class Value {
       data_;
 };
 
+inline Result<Value> ToValue(Result<Text> text) {
+  if (!text) return std::move(text).error();
+  return Value(*std::move(text));
+}
+
 struct List {
   std::vector<Value> items;
   bool tuple = false;

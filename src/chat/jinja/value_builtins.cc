@@ -131,8 +131,7 @@ Result<Value> ToJson(Call& call) {
   }
   TextBuilder builder(call.heap.meter());
   SLUICE_TRY(PrintJson(call.self, style, &builder));
-  SLUICE_TRY_ASSIGN(Text text, builder.Finish());
-  return Value(std::move(text));
+  return ToValue(builder.Finish());
 }
 
 // Not in Jinja, but some templates count on it. What comes out is trusted only if all of the text was.
