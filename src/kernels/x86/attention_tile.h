@@ -1,4 +1,5 @@
-// One tile of attention (docs/arithmetic.md, section 5). Templates of internal linkage (isa_avx2.h).
+// One tile of attention (docs/arithmetic.md, section 5), up to four query heads at a time, so that each key and value is
+// loaded and widened once for all of them. Templates of internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/kernels.h"
@@ -8,49 +9,63 @@
 namespace sluice::kernels {
 namespace {
 
-// The dot products of q with four keys.
-template <class Isa, class Element>
-inline void DotKeys(const float* q, const std::byte* const k[4], int k_dim, float s[4]) {
-  typename Isa::Lanes acc[4] = {Isa::Set(0.0f), Isa::Set(0.0f), Isa::Set(0.0f), Isa::Set(0.0f)};
-  int j = 0;
-  for (; j + 16 <= k_dim; j += 16) {
-    const typename Isa::Lanes v = Isa::LoadF32(q + j);
-    for (int i = 0; i < 4; ++i) {
-      acc[i] = Isa::Fma(v, Element::template Load<Isa>(k[i] + j * Element::kBytes), acc[i]);
+constexpr int kSlots = 64;
+
+// Scores or probabilities of H heads.
+template <int H>
+struct alignas(64) SlotValues {
+  float head[H][kSlots];
+};
+
+// The dot products of H queries with the four keys from slot i on. A short group reads its last key again.
+template <class Isa, class Element, int H>
+inline void DotKeys(const AttentionTileArgs& args, const float* q, int i, SlotValues<H>& s) {
+  constexpr int kKeys = 4;
+  constexpr int kKeysAtOnce = Isa::kAccumulators / H < kKeys ? Isa::kAccumulators / H : kKeys;
+  typename Isa::Lanes dots[H][kKeys];
+  for (int first = 0; first < kKeys; first += kKeysAtOnce) {
+    const std::byte* k[kKeysAtOnce];
+    typename Isa::Lanes acc[H][kKeysAtOnce];
+    for (int n = 0; n < kKeysAtOnce; ++n) {
+      const int slot = i + first + n < args.last ? i + first + n : args.last - 1;
+      k[n] = args.k + static_cast<size_t>(slot) * args.k_row_bytes;
+      for (int h = 0; h < H; ++h) acc[h][n] = Isa::Set(0.0f);
+    }
+    int j = 0;
+    for (; j + 16 <= args.k_dim; j += 16) {
+      for (int n = 0; n < kKeysAtOnce; ++n) {
+        const typename Isa::Lanes key = Element::template Load<Isa>(k[n] + j * Element::kBytes);
+        for (int h = 0; h < H; ++h) acc[h][n] = Isa::Fma(Isa::LoadF32(q + h * args.q_stride + j), key, acc[h][n]);
+      }
+    }
+    if (j < args.k_dim) {
+      for (int n = 0; n < kKeysAtOnce; ++n) {
+        const typename Isa::Lanes key = LoadLast<Isa, Element>(k[n] + j * Element::kBytes, args.k_dim - j);
+        for (int h = 0; h < H; ++h) {
+          const auto* rest = reinterpret_cast<const std::byte*>(q + h * args.q_stride + j);
+          acc[h][n] = Isa::Fma(LoadLast<Isa, WeightF32>(rest, args.k_dim - j), key, acc[h][n]);
+        }
+      }
+    }
+    for (int h = 0; h < H; ++h) {
+      for (int n = 0; n < kKeysAtOnce; ++n) dots[h][first + n] = acc[h][n];
     }
   }
-  if (j < k_dim) {
-    const typename Isa::Lanes v = LoadLast<Isa, WeightF32>(reinterpret_cast<const std::byte*>(q + j), k_dim - j);
-    for (int i = 0; i < 4; ++i) {
-      acc[i] = Isa::Fma(v, LoadLast<Isa, Element>(k[i] + j * Element::kBytes, k_dim - j), acc[i]);
-    }
-  }
-  for (int i = 0; i < 4; ++i) s[i] = Isa::Fold(acc[i]);
+  for (int h = 0; h < H; ++h) _mm_storeu_ps(s.head[h] + i, Isa::Fold(dots[h]));
 }
 
-// Scores of the visible slots of head h, −infinity in the others.
-template <class Isa, class Element>
-inline void Scores(const AttentionTileArgs& args, int h, float s[64]) {
-  for (int i = args.first; i < args.last; i += 4) {
-    const std::byte* k[4];
-    float group[4];
-    for (int n = 0; n < 4; ++n) {  // a short group reads its last key again
-      const int slot = i + n < args.last ? i + n : args.last - 1;
-      k[n] = args.k + static_cast<size_t>(slot) * args.k_row_bytes;
-    }
-    DotKeys<Isa, Element>(args.q + h * args.q_stride, k, args.k_dim, group);
-    for (int n = 0; n < 4 && i + n < args.last; ++n) s[i + n] = group[n];
-  }
+// Dot products → scores: scaled, capped, with the slope of the head; −infinity in the slots that are not visible.
+inline void FinishScores(const AttentionTileArgs& args, int head, float s[kSlots]) {
   const __m256 scale = _mm256_set1_ps(args.scale);
   const __m256 softcap = _mm256_set1_ps(args.softcap);
-  for (int i = 0; i < 64; i += 8) {
+  for (int i = 0; i < kSlots; i += 8) {
     const __m256i slot = _mm256_add_epi32(_mm256_set1_epi32(i), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     __m256 v = _mm256_mul_ps(_mm256_load_ps(s + i), scale);
     if (args.softcap > 0.0f) v = _mm256_mul_ps(softcap, Tanh(_mm256_div_ps(v, softcap)));
     if (args.alibi_slopes != nullptr) {
       alignas(32) float distance[8];
       for (int n = 0; n < 8; ++n) distance[n] = static_cast<float>(args.first_distance + (i + n - args.first));
-      v = _mm256_fmadd_ps(_mm256_set1_ps(args.alibi_slopes[h]), _mm256_load_ps(distance), v);
+      v = _mm256_fmadd_ps(_mm256_set1_ps(args.alibi_slopes[head]), _mm256_load_ps(distance), v);
     }
     const __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32(args.first), slot);
     const __m256i within = _mm256_cmpgt_epi32(_mm256_set1_epi32(args.last), slot);
@@ -59,38 +74,63 @@ inline void Scores(const AttentionTileArgs& args, int h, float s[64]) {
   }
 }
 
-// The largest of s[64] and m, NaNs passed over, −0 made +0.
-inline float Maximum(const float s[64], float m) {
+// The largest of s and m, NaNs passed over, −0 made +0.
+inline float Maximum(const float s[kSlots], float m) {
   __m256 v = _mm256_set1_ps(-__builtin_inff());
-  for (int i = 0; i < 64; i += 8) v = _mm256_max_ps(_mm256_load_ps(s + i), v);  // the second operand when unordered
+  for (int i = 0; i < kSlots; i += 8) {
+    v = _mm256_max_ps(_mm256_load_ps(s + i), v);  // the second operand when unordered
+  }
   alignas(32) float lanes[8];
   _mm256_store_ps(lanes, v);
   for (const float lane : lanes) m = lane > m ? lane : m;
   return m + 0.0f;
 }
 
-// o = o · c + Σ p · v over the visible slots, columns [j, j + 16 · N).
-template <class Isa, class Element, int N>
-inline void AddValues(const AttentionTileArgs& args, const float p[64], float c, int j, float* o) {
-  typename Isa::Lanes acc[N];
-  for (int n = 0; n < N; ++n) acc[n] = Isa::Multiply(Isa::LoadF32(o + j + 16 * n), Isa::Set(c));
-  for (int i = args.first; i < args.last; ++i) {
-    const std::byte* v = args.v + static_cast<size_t>(i) * args.v_row_bytes + j * Element::kBytes;
-    const typename Isa::Lanes weight = Isa::Set(p[i]);
-    for (int n = 0; n < N; ++n) {
-      acc[n] = Isa::Fma(weight, Element::template Load<Isa>(v + 16 * n * Element::kBytes), acc[n]);
+// Scores → probabilities; brings m and l of the head up to date. Returns what the output so far is multiplied by.
+template <class Isa>
+inline float Softmax(float* m, float* l, float s[kSlots]) {
+  const float largest = Maximum(s, *m);
+  const float change = _mm256_cvtss_f32(Exp(_mm256_set1_ps(*m - largest)));
+  typename Isa::Lanes sum = Isa::Set(0.0f);
+  for (int i = 0; i < kSlots; i += 16) {
+    for (int n = i; n < i + 16; n += 8) {
+      _mm256_store_ps(s + n, Exp(_mm256_sub_ps(_mm256_load_ps(s + n), _mm256_set1_ps(largest))));
     }
+    sum = Isa::Add(sum, Isa::LoadF32(s + i));
   }
-  for (int n = 0; n < N; ++n) Isa::Store(o + j + 16 * n, acc[n]);
+  *m = largest;
+  *l = __builtin_fmaf(*l, change, Isa::Fold(sum));
+  return change;
 }
 
-// The last columns, fewer than 16.
+// o = o · change + Σ p · v over the visible slots, N · 16 columns from j on, for H heads.
+template <class Isa, class Element, int H, int N>
+inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, const float change[H], int j, float* o) {
+  typename Isa::Lanes acc[H][N];
+  for (int h = 0; h < H; ++h) {
+    for (int n = 0; n < N; ++n) {
+      acc[h][n] = Isa::Multiply(Isa::LoadF32(o + h * args.v_dim + j + 16 * n), Isa::Set(change[h]));
+    }
+  }
+  for (int i = args.first; i < args.last; ++i) {
+    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes + j * Element::kBytes;
+    for (int n = 0; n < N; ++n) {
+      const typename Isa::Lanes v = Element::template Load<Isa>(row + 16 * n * Element::kBytes);
+      for (int h = 0; h < H; ++h) acc[h][n] = Isa::Fma(Isa::Set(p.head[h][i]), v, acc[h][n]);
+    }
+  }
+  for (int h = 0; h < H; ++h) {
+    for (int n = 0; n < N; ++n) Isa::Store(o + h * args.v_dim + j + 16 * n, acc[h][n]);
+  }
+}
+
+// The last columns, fewer than 16, of one head.
 template <class Isa, class Element>
-inline void AddLastValues(const AttentionTileArgs& args, const float p[64], float c, int j, float* o) {
+inline void AddLastValues(const AttentionTileArgs& args, const float p[kSlots], float change, int j, float* o) {
   const int64_t n = args.v_dim - j;
   alignas(64) float columns[16] = {};
   std::memcpy(columns, o + j, static_cast<size_t>(n) * sizeof(float));
-  typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(c));
+  typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(change));
   for (int i = args.first; i < args.last; ++i) {
     const std::byte* v = args.v + static_cast<size_t>(i) * args.v_row_bytes + j * Element::kBytes;
     acc = Isa::Fma(Isa::Set(p[i]), LoadLast<Isa, Element>(v, n), acc);
@@ -99,32 +139,34 @@ inline void AddLastValues(const AttentionTileArgs& args, const float p[64], floa
   std::memcpy(o + j, columns, static_cast<size_t>(n) * sizeof(float));
 }
 
+// Heads first … first + H − 1.
+template <class Isa, class Element, int H>
+inline void AttendHeads(const AttentionTileArgs& args, int first) {
+  SlotValues<H> p = {};
+  for (int i = args.first; i < args.last; i += 4) {
+    // The last group starts no later than slot 60, over again for slots that a group before it has done.
+    DotKeys<Isa, Element, H>(args, args.q + first * args.q_stride, i <= kSlots - 4 ? i : kSlots - 4, p);
+  }
+  float change[H];
+  for (int h = 0; h < H; ++h) {
+    FinishScores(args, first + h, p.head[h]);
+    change[h] = Softmax<Isa>(args.m + first + h, args.l + first + h, p.head[h]);
+  }
+  float* const o = args.o + static_cast<int64_t>(first) * args.v_dim;
+  constexpr int N = Isa::kAccumulators / H < 4 ? Isa::kAccumulators / H : 4;
+  int j = 0;
+  for (; j + 16 * N <= args.v_dim; j += 16 * N) AddValues<Isa, Element, H, N>(args, p, change, j, o);
+  for (; j + 16 <= args.v_dim; j += 16) AddValues<Isa, Element, H, 1>(args, p, change, j, o);
+  if (j == args.v_dim) return;
+  for (int h = 0; h < H; ++h) AddLastValues<Isa, Element>(args, p.head[h], change[h], j, o + h * args.v_dim);
+}
+
 template <class Isa, class Element>
 inline void AttentionTile(const AttentionTileArgs& args) {
-  alignas(64) float p[64] = {};
-  for (int h = 0; h < args.heads; ++h) {
-    Scores<Isa, Element>(args, h, p);
-    const float m = Maximum(p, args.m[h]);
-    alignas(32) float change[8];
-    _mm256_store_ps(change, Exp(_mm256_set1_ps(args.m[h] - m)));
-    const float c = change[0];
-
-    typename Isa::Lanes sum = Isa::Set(0.0f);
-    for (int i = 0; i < 64; i += 16) {
-      for (int n = i; n < i + 16; n += 8) {
-        _mm256_store_ps(p + n, Exp(_mm256_sub_ps(_mm256_load_ps(p + n), _mm256_set1_ps(m))));
-      }
-      sum = Isa::Add(sum, Isa::LoadF32(p + i));
-    }
-    args.m[h] = m;
-    args.l[h] = __builtin_fmaf(args.l[h], c, Isa::Fold(sum));
-
-    float* o = args.o + static_cast<int64_t>(h) * args.v_dim;
-    int j = 0;
-    for (; j + 64 <= args.v_dim; j += 64) AddValues<Isa, Element, 4>(args, p, c, j, o);
-    for (; j + 16 <= args.v_dim; j += 16) AddValues<Isa, Element, 1>(args, p, c, j, o);
-    if (j < args.v_dim) AddLastValues<Isa, Element>(args, p, c, j, o);
-  }
+  int h = 0;
+  for (; h + 4 <= args.heads; h += 4) AttendHeads<Isa, Element, 4>(args, h);
+  for (; h + 2 <= args.heads; h += 2) AttendHeads<Isa, Element, 2>(args, h);
+  for (; h < args.heads; ++h) AttendHeads<Isa, Element, 1>(args, h);
 }
 
 }  // namespace

@@ -80,8 +80,14 @@ struct Avx2 {
   static inline Lanes Fma(Lanes a, Lanes b, Lanes c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
   }
-  // Folds 8, 4, 2, 1.
-  static inline float Fold(Lanes v) { return Fold8(_mm256_add_ps(v.low, v.high)); }
+  // Folds 8, 4, 2, 1: one, or four at once.
+  static inline __m256 Fold16To8(Lanes v) { return _mm256_add_ps(v.low, v.high); }
+  static inline float Fold(Lanes v) { return Fold8(Fold16To8(v)); }
+  static inline __m128 Fold(const Lanes v[4]) {
+    return Fold8(Fold16To8(v[0]), Fold16To8(v[1]), Fold16To8(v[2]), Fold16To8(v[3]));
+  }
+  // Accumulators that the registers have room for, besides what is multiplied.
+  static constexpr int kAccumulators = 4;
 };
 
 }  // namespace

@@ -45,10 +45,15 @@ struct Avx512Vnni {
   static inline Lanes Add(Lanes a, Lanes b) { return _mm512_add_ps(a, b); }
   static inline Lanes Multiply(Lanes a, Lanes b) { return _mm512_mul_ps(a, b); }
   static inline Lanes Fma(Lanes a, Lanes b, Lanes c) { return _mm512_fmadd_ps(a, b, c); }
-  static inline float Fold(Lanes v) {
+  static inline __m256 Fold16To8(Lanes v) {
     const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
-    return Fold8(_mm256_add_ps(_mm512_castps512_ps256(v), high));
+    return _mm256_add_ps(_mm512_castps512_ps256(v), high);
   }
+  static inline float Fold(Lanes v) { return Fold8(Fold16To8(v)); }
+  static inline __m128 Fold(const Lanes v[4]) {
+    return Fold8(Fold16To8(v[0]), Fold16To8(v[1]), Fold16To8(v[2]), Fold16To8(v[3]));
+  }
+  static constexpr int kAccumulators = 16;
 };
 
 }  // namespace

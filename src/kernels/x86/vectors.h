@@ -55,6 +55,17 @@ inline float Fold8(__m256 v) {
   return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
+// The same for four registers at once.
+inline __m128 Fold8(__m256 a, __m256 b, __m256 c, __m256 d) {
+  const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+  const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+  const __m256d abd = _mm256_castps_pd(ab), cdd = _mm256_castps_pd(cd);
+  __m256 v = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(abd, cdd)),
+                           _mm256_castpd_ps(_mm256_unpackhi_pd(abd, cdd)));  // a a c c | b b d d
+  v = _mm256_add_ps(v, _mm256_movehdup_ps(v));
+  return _mm256_castps256_ps128(_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 4, 2, 6, 0, 4, 2, 6)));
+}
+
 inline float LoadHalf(const std::byte* p) { return _cvtsh_ss(LoadU16(p)); }
 
 // The f16 at p, p + stride, … p + 7 · stride.
