@@ -42,6 +42,16 @@ class HeaderCursor {
     return value;
   }
 
+  // A string that names something.
+  Result<Piece> Label(size_t max_bytes, std::string_view what) {
+    const uint64_t at = offset_;
+    SLUICE_TRY_ASSIGN(const Piece label, String(what));
+    if (auto status = CheckLabel(View(label), max_bytes); !status) {
+      return Annotate(std::move(status).error(), fmt::format("{} at byte {}", what, at));
+    }
+    return label;
+  }
+
   // A 64-bit length and as many bytes; the piece is the bytes alone.
   Result<Piece> String(std::string_view what) {
     SLUICE_TRY_ASSIGN(const uint64_t length, Read<uint64_t>(what));
@@ -112,8 +122,9 @@ std::string_view GuessFormat(std::string_view head) {
   if (head.starts_with("version https://git-lfs")) return "a Git LFS pointer, not the file it stands for";
   if (head.starts_with("PK")) return "a zip archive or PyTorch checkpoint";
   if (head.starts_with("<")) return "a web page";
-  if (head.starts_with("lmgg") || head.starts_with("tjgg") || head.starts_with("fmgg"))
-    return "a model file older than GGUF";
+  for (const std::string_view magic : {"lmgg", "fmgg", "tjgg"}) {
+    if (head.starts_with(magic)) return "a model file older than GGUF";
+  }
   if (head.size() > 8 && head[8] == '{') return "a safetensors file";
   return "something else";
 }
@@ -161,15 +172,16 @@ Result<Piece> ReadArray(HeaderCursor& cursor, ValueType element_type, uint64_t c
     return cursor.Take(bytes, "array");
   }
   // Every string has at least its length: a count that cannot be true is refused at once.
-  if (count > cursor.remaining() / sizeof(uint64_t))
+  if (count > cursor.remaining() / sizeof(uint64_t)) {
     return cursor.Take(std::numeric_limits<uint64_t>::max(), "array");
+  }
   for (uint64_t i = 0; i < count; ++i) SLUICE_TRY(cursor.String("array element"));
   return Piece{begin.offset, cursor.offset() - begin.offset};
 }
 
 Result<PendingEntry> ReadEntry(HeaderCursor& cursor, uint64_t index) {
   PendingEntry entry{};
-  auto key = cursor.String("key");
+  auto key = cursor.Label(kMaxKeyBytes, "key");
   if (!key) return Annotate(std::move(key).error(), fmt::format("metadata pair {}", index));
   entry.key = *key;
   const auto annotate = [&](Error error) {
@@ -201,7 +213,7 @@ Result<PendingEntry> ReadEntry(HeaderCursor& cursor, uint64_t index) {
 
 Result<PendingTensor> ReadTensor(HeaderCursor& cursor, uint64_t index) {
   PendingTensor pending;
-  auto name = cursor.String("name");
+  auto name = cursor.Label(kMaxTensorNameBytes, "name");
   if (!name) return Annotate(std::move(name).error(), fmt::format("tensor {}", index));
   pending.name = *name;
   Tensor& tensor = pending.tensor;
@@ -240,25 +252,28 @@ Result<uint64_t> ReadAlignment(const Metadata& metadata) {
   return uint64_t{alignment};
 }
 
+// Notes a problem, unless there are plenty already: a list that a file could make as long as it likes helps
+// nobody.
+template <typename... Args>
+void AddProblem(Header& header, ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  if (header.problems.size() < kMaxProblems) {
+    header.problems.push_back(Fail(code, format, std::forward<Args>(args)...));
+  }
+}
+
 // Offsets in the file are relative to data_offset; makes them absolute, and notes what cannot be right.
 void PlaceTensors(Header& header) {
+  const uint64_t data_bytes = header.file_bytes - std::min(header.data_offset, header.file_bytes);
   for (Tensor& tensor : header.tensors) {
-    if (tensor.traits == nullptr) {
-      header.problems.push_back(Fail(ErrorCode::kUnsupported,
-                                     "tensor {}: uses type id {}, which is not supported", tensor.name,
-                                     tensor.type_id));
-    }
     if (tensor.offset % header.alignment != 0) {
-      header.problems.push_back(Fail(ErrorCode::kCorrupt,
-                                     "tensor {}: offset {} is not a multiple of the alignment {}",
-                                     tensor.name, tensor.offset, header.alignment));
+      AddProblem(header, ErrorCode::kCorrupt, "tensor {}: offset {} is not a multiple of the alignment {}",
+                 tensor.name, tensor.offset, header.alignment);
     }
     // Compared by subtraction: no sum of numbers from the file can wrap.
-    const uint64_t data_bytes = header.file_bytes - std::min(header.data_offset, header.file_bytes);
     if (tensor.offset > data_bytes || tensor.size_bytes > data_bytes - tensor.offset) {
-      header.problems.push_back(Fail(
-          ErrorCode::kCorrupt, "tensor {}: needs {} bytes at {} + {}, but the file has {} bytes (cut short?)",
-          tensor.name, tensor.size_bytes, header.data_offset, tensor.offset, header.file_bytes));
+      AddProblem(header, ErrorCode::kCorrupt,
+                 "tensor {}: needs {} bytes at {} + {}, but the file has {} bytes (cut short?)", tensor.name,
+                 tensor.size_bytes, header.data_offset, tensor.offset, header.file_bytes);
     }
     if (!CheckedAdd(tensor.offset, header.data_offset, &tensor.offset)) {
       tensor.offset = std::numeric_limits<uint64_t>::max();
@@ -274,21 +289,18 @@ void FindOverlaps(Header& header) {
     const Tensor& before = header.tensors[by_offset[i - 1]];
     const Tensor& after = header.tensors[by_offset[i]];
     if (before.size_bytes > after.offset - before.offset) {
-      header.problems.push_back(Fail(ErrorCode::kCorrupt,
-                                     "tensor {}: its {} bytes at {} reach into tensor {} at {}", before.name,
-                                     before.size_bytes, before.offset, after.name, after.offset));
+      AddProblem(header, ErrorCode::kCorrupt, "tensor {}: its {} bytes at {} reach into tensor {} at {}",
+                 before.name, before.size_bytes, before.offset, after.name, after.offset);
     }
   }
 }
 
-Status CheckNamesDiffer(const std::vector<Tensor>& tensors) {
-  std::vector<std::string_view> names;
-  names.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) names.push_back(tensor.name);
-  std::ranges::sort(names);
-  const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) return Fail(ErrorCode::kCorrupt, "tensor {}: is there twice", *twice);
-  return {};
+void FindUnknownTypes(Header& header) {
+  for (const Tensor& tensor : header.tensors) {
+    if (tensor.traits != nullptr) continue;
+    AddProblem(header, ErrorCode::kUnsupported, "tensor {}: uses type id {}, which is not supported",
+               tensor.name, tensor.type_id);
+  }
 }
 
 }  // namespace
@@ -330,11 +342,11 @@ Result<Header> ReadHeader(const ByteSource& source) {
   }
   const uint64_t header_end = cursor.offset();
   SLUICE_TRY_ASSIGN(header.metadata, Metadata::Adopt(cursor.Release(), std::move(entries)));
-  SLUICE_TRY(CheckNamesDiffer(header.tensors));
   SLUICE_TRY_ASSIGN(header.alignment, ReadAlignment(header.metadata));
   header.data_offset = AlignUp(header_end, header.alignment);
   PlaceTensors(header);
   FindOverlaps(header);
+  FindUnknownTypes(header);  // last: the worse problems must be on the list
   return header;
 }
 

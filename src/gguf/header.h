@@ -18,6 +18,7 @@ namespace sluice::gguf {
 inline constexpr uint64_t kMaxHeaderBytes = 64 << 20;
 inline constexpr uint64_t kMaxKeys = 1 << 16;
 inline constexpr uint64_t kMaxTensors = 1 << 17;
+inline constexpr size_t kMaxProblems = 100;
 
 // Something wrong with a file that can still be listed. kUnsupported: of concern only to whoever needs that
 // tensor. Any other code: the file must not be used.
@@ -29,8 +30,8 @@ struct Header {
   uint64_t file_bytes = 0;
   uint64_t data_offset = 0;  // where tensor data begins
   Metadata metadata;
-  std::vector<Tensor> tensors;  // in the file's order
-  std::vector<Problem> problems;
+  std::vector<Tensor> tensors;    // in the file's order
+  std::vector<Problem> problems;  // the first kMaxProblems, the worse ones first
 };
 
 // Errors: kCorrupt and kUnsupported with the place and what was found; what ReadAt returned.

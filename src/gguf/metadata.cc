@@ -75,6 +75,7 @@ Result<uint64_t> ReadUnsigned(const Entry& entry, uint64_t limit, std::string_vi
 }
 
 constexpr std::string_view kUnsigned = "an unsigned integer";
+constexpr uint32_t kMaxLayers = 1 << 16;
 
 }  // namespace
 
@@ -216,6 +217,9 @@ Result<std::string_view> Metadata::GetStringOr(std::string_view key, std::string
 }
 
 Result<std::vector<uint32_t>> Metadata::GetU32PerLayer(std::string_view key, uint32_t layers) const {
+  if (layers > kMaxLayers) {
+    return Fail(ErrorCode::kCorrupt, "{} layers, expected at most {}", layers, kMaxLayers);
+  }
   SLUICE_TRY_ASSIGN(const Entry* entry, Require(key));
   if (entry->type != ValueType::kArray) {
     SLUICE_TRY_ASSIGN(const uint32_t value, GetU32(key));

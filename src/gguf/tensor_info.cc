@@ -1,11 +1,23 @@
 #include "gguf/tensor_info.h"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
 #include "base/units.h"
 
 namespace sluice::gguf {
+
+Status CheckLabel(std::string_view label, size_t max_bytes) {
+  if (label.size() > max_bytes) {
+    return Fail(ErrorCode::kCorrupt, "has {} bytes, expected at most {}", label.size(), max_bytes);
+  }
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  const auto at = std::ranges::find_if(label, control);
+  if (at == label.end()) return {};
+  return Fail(ErrorCode::kCorrupt, "has the control character {:#04x} at its byte {}",
+              static_cast<unsigned char>(*at), at - label.begin());
+}
 
 Status ComputeSize(Tensor& tensor) {
   const auto too_large = [&] {

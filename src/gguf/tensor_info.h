@@ -11,6 +11,8 @@
 namespace sluice::gguf {
 
 inline constexpr uint32_t kMaxDims = 4;
+inline constexpr size_t kMaxTensorNameBytes = 1024;
+inline constexpr size_t kMaxKeyBytes = 65535;
 
 struct Tensor {
   std::string_view name;                         // points into the Metadata of its file
@@ -26,6 +28,10 @@ struct Tensor {
   uint64_t rows() const { return dims[1] * dims[2] * dims[3]; }
   uint64_t elements() const { return columns() * rows(); }
 };
+
+// Names of tensors and metadata keys stand in messages and listings, so they must not be endless or hold
+// control characters. Error: kCorrupt; it does not repeat the label.
+Status CheckLabel(std::string_view label, size_t max_bytes);
 
 // Fills in size_bytes from dims and traits, with every product checked: whatever comes later may multiply
 // freely. Error: kCorrupt, naming the tensor, for a dimension of 0, rows that are no whole blocks, or

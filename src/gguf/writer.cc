@@ -47,6 +47,9 @@ Status Writer::AddTensor(std::string_view name, formats::DType dtype, std::span<
     return Fail(ErrorCode::kInvalidArgument, "tensor {}: has {} dimensions, expected 1 to {}", name,
                 dims.size(), kMaxDims);
   }
+  if (auto status = CheckLabel(name, kMaxTensorNameBytes); !status) {
+    return Annotate(std::move(status).error(), "a tensor name");
+  }
   Tensor tensor;
   tensor.name = name;
   tensor.type_id = static_cast<uint32_t>(dtype);

@@ -188,6 +188,33 @@ TEST(Hostile, Duplicates) {
               HasSubstr("metadata key key: is there twice"));
 }
 
+// Names go into messages and listings: bounded, and nothing that a terminal would obey.
+TEST(Hostile, NamesThatAreNoNames) {
+  const auto tensor = [](std::string_view name) {
+    return raw::File({.infos = {raw::Info(name, {8}, kF32, 0)}});
+  };
+  const auto key = [](std::string_view name) {
+    return raw::File({.pairs = {raw::Pair(name, ValueType::kU8, raw::Number(uint8_t{1}))}});
+  };
+  for (const std::string& name :
+       {std::string("a\x1b[2J"), std::string("a\0b", 3), std::string("\n"), std::string("\x7f")}) {
+    EXPECT_THAT(ErrorOf(tensor(name)), HasSubstr("tensor 0: name at byte 24: has the control character"));
+    EXPECT_THAT(ErrorOf(key(name)), HasSubstr("metadata pair 0: key at byte 24: has the control character"));
+  }
+  EXPECT_THAT(ErrorOf(tensor(std::string(1025, 'n'))), HasSubstr("has 1025 bytes, expected at most 1024"));
+  EXPECT_THAT(ErrorOf(key(std::string(65536, 'k'))), HasSubstr("has 65536 bytes"));
+  EXPECT_EQ(ErrorOf(key("gewichtsmaß.层")), "");  // odd, but harmless
+}
+
+TEST(Hostile, ProblemsAreBoundedAndTheWorstIsAmongThem) {
+  std::vector<Bytes> infos;
+  for (int i = 0; i < 3000; ++i) infos.push_back(raw::Info(fmt::format("odd{}", i), {8}, 99, 0));
+  infos.push_back(raw::Info("cut", {1024}, kF32, 0));
+  const Bytes file = raw::File({.infos = infos});
+  EXPECT_THAT(ErrorOf(file), HasSubstr("tensor cut: needs 4096 bytes"));
+  EXPECT_EQ(ProblemsOf(file).size(), kMaxProblems);
+}
+
 // P08: another byte order, old and future versions, other files.
 TEST(Hostile, VersionsAndOtherFormats) {
   EXPECT_THAT(ErrorOf(raw::File({.version = 0x03000000, .tensor_count = ~uint64_t{0} - 1})),

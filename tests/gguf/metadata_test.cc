@@ -88,6 +88,7 @@ TEST(Metadata, PerLayerValues) {
   EXPECT_THAT(*metadata.GetU32PerLayer("same", 3), ElementsAre(8u, 8u, 8u));
   EXPECT_THAT(*metadata.GetU32PerLayer("each", 3), ElementsAre(4u, 8u, 0u));
   EXPECT_THAT(metadata.GetU32PerLayer("each", 4).error().message, HasSubstr("3 elements"));
+  EXPECT_THAT(metadata.GetU32PerLayer("same", 4000000000u).error().message, HasSubstr("4000000000 layers"));
   EXPECT_THAT(metadata.GetU32PerLayer("negative", 3).error().message, HasSubstr("element 1 is -8"));
 }
 
