@@ -1,4 +1,5 @@
-// The kernels' own speed, one thread. For each table of this build that the processor runs and each weight type:
+// The kernels' own speed, one thread. For each table of this build that the processor runs and each weight
+// type:
 //   gemv/<table>/<type>     one activation row against weights that stay in L2: bytes of weights per second
 //   stream/<table>/<type>   the same from memory: more weights than any cache holds
 //   gemm/<table>/<type>     a batch of 128: multiply-adds per second, as items
@@ -58,7 +59,8 @@ class Product {
     }
     for (int64_t b = 0; b < batch; ++b) {
       kernels.quantize_row(kind, f32_.data() + b * kColumns, kColumns, q_.data() + b * kColumns,
-                           scale_.data() + b * (kColumns / BlockLength(kind)), sums_.data() + b * (kColumns / 16));
+                           scale_.data() + b * (kColumns / BlockLength(kind)),
+                           sums_.data() + b * (kColumns / 16));
     }
     x_.q = q_.data();
     x_.scale = scale_.data();
@@ -108,10 +110,24 @@ void BenchAttention(benchmark::State& state, const Kernels& kernels, KvType type
   const size_t row_bytes = kDim * (type == KvType::kF32 ? 4 : 2);
   const AlignedBuffer k = RandomBytes(64 * row_bytes), v = RandomBytes(64 * row_bytes);
   std::vector<float> q(kHeads * kDim, 0.25f), m(kHeads, 0.0f), l(kHeads, 0.0f), o(kHeads * kDim, 0.0f);
-  const AttentionTileArgs args = {.q = q.data(), .q_stride = kDim, .heads = kHeads, .k_dim = kDim, .v_dim = kDim,
-                                  .k = k.data(), .k_row_bytes = row_bytes, .v = v.data(), .v_row_bytes = row_bytes,
-                                  .first = 0, .last = 64, .scale = 0.1f, .softcap = 0, .alibi_slopes = nullptr,
-                                  .first_distance = 0, .m = m.data(), .l = l.data(), .o = o.data()};
+  const AttentionTileArgs args = {.q = q.data(),
+                                  .q_stride = kDim,
+                                  .heads = kHeads,
+                                  .k_dim = kDim,
+                                  .v_dim = kDim,
+                                  .k = k.data(),
+                                  .k_row_bytes = row_bytes,
+                                  .v = v.data(),
+                                  .v_row_bytes = row_bytes,
+                                  .first = 0,
+                                  .last = 64,
+                                  .scale = 0.1f,
+                                  .softcap = 0,
+                                  .alibi_slopes = nullptr,
+                                  .first_distance = 0,
+                                  .m = m.data(),
+                                  .l = l.data(),
+                                  .o = o.data()};
   for (auto _ : state) {
     kernels.attention_tile[static_cast<size_t>(type)](args);
     benchmark::ClobberMemory();
@@ -136,8 +152,10 @@ void Register() {
       add("gemm/" + name, [=](benchmark::State& s) { BenchBatch(s, *kernels, dtype, 128); });
       add("batch4/" + name, [=](benchmark::State& s) { BenchBatch(s, *kernels, dtype, 4); });
     }
-    add("attention/" + table + "/F32", [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF32); });
-    add("attention/" + table + "/F16", [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF16); });
+    add("attention/" + table + "/F32",
+        [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF32); });
+    add("attention/" + table + "/F16",
+        [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF16); });
   }
 }
 

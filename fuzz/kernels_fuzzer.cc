@@ -1,5 +1,6 @@
 // Random bytes as weights and as activations: every table that this processor runs must give scalar's bits.
-// Input: type, blocks in a row, rows, batch (one byte each); then weights, repeated as often as needed, and floats.
+// Input: type, blocks in a row, rows, batch (one byte each); then weights, repeated as often as needed, and
+// floats.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -27,21 +28,23 @@ struct Activations {
   std::vector<int16_t> sums;
 
   bool operator==(const Activations& other) const {
-    const bool same_scales = std::equal(scale.begin(), scale.end(), other.scale.begin(), [](float a, float b) {
-      return std::memcmp(&a, &b, sizeof(a)) == 0 || (a != a && b != b);
-    });
+    const bool same_scales = std::equal(
+        scale.begin(), scale.end(), other.scale.begin(),
+        [](float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0 || (a != a && b != b); });
     return same_scales && q == other.q && sums == other.sums;
   }
 };
 
-Activations Quantize(const Kernels& kernels, ActivationKind kind, const std::vector<float>& x, int64_t batch) {
+Activations Quantize(const Kernels& kernels, ActivationKind kind, const std::vector<float>& x,
+                     int64_t batch) {
   const auto columns = static_cast<int64_t>(x.size()) / batch;
   Activations result{std::vector<int8_t>(x.size()),
                      std::vector<float>(x.size() / static_cast<size_t>(BlockLength(kind))),
                      std::vector<int16_t>(x.size() / 16)};
   for (int64_t b = 0; b < batch; ++b) {
     kernels.quantize_row(kind, x.data() + b * columns, columns, result.q.data() + b * columns,
-                         result.scale.data() + b * columns / BlockLength(kind), result.sums.data() + b * columns / 16);
+                         result.scale.data() + b * columns / BlockLength(kind),
+                         result.sums.data() + b * columns / 16);
   }
   return result;
 }
@@ -70,8 +73,12 @@ void RunOne(const uint8_t* data, size_t size) {
   Activations quantized;
   if (kind != ActivationKind::kF32) {
     quantized = Quantize(scalar, kind, x, batch);
-    input = {.kind = kind, .batch = batch, .columns = columns, .q = quantized.q.data(),
-             .scale = quantized.scale.data(), .sums = quantized.sums.data()};
+    input = {.kind = kind,
+             .batch = batch,
+             .columns = columns,
+             .q = quantized.q.data(),
+             .scale = quantized.scale.data(),
+             .sums = quantized.sums.data()};
   }
   std::vector<float> expected(static_cast<size_t>(rows * batch));
   scalar.matmul[dtype]({weights.data(), row_bytes, rows, input, expected.data(), rows, scratch.bytes()});

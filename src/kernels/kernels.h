@@ -1,9 +1,9 @@
 // Kernels: the innermost loops, as one const table of function pointers for each instruction set.
 //
-// Every table gives the same bits as the scalar one, for all inputs (docs/arithmetic.md fixes the order of every
-// float operation; NaNs count as equal). Kernels cannot fail and do not allocate: shapes were checked when the
-// model was loaded. They may be called from any thread, on disjoint outputs. The caller has set rounding to
-// nearest and left subnormals alone (platform/fp_env.h).
+// Every table gives the same bits as the scalar one, for all inputs (docs/arithmetic.md fixes the order of
+// every float operation; NaNs count as equal). Kernels cannot fail and do not allocate: shapes were checked
+// when the model was loaded. They may be called from any thread, on disjoint outputs. The caller has set
+// rounding to nearest and left subnormals alone (platform/fp_env.h).
 #pragma once
 
 #include <array>
@@ -27,11 +27,16 @@ enum class ActivationKind : uint8_t {
 };
 constexpr int BlockLength(ActivationKind kind) {
   switch (kind) {
-    case ActivationKind::kF32: return 1;
-    case ActivationKind::kQ8x32: return 32;
-    case ActivationKind::kQ8x64: return 64;
-    case ActivationKind::kQ8x128: return 128;
-    case ActivationKind::kQ8x256: return 256;
+    case ActivationKind::kF32:
+      return 1;
+    case ActivationKind::kQ8x32:
+      return 32;
+    case ActivationKind::kQ8x64:
+      return 64;
+    case ActivationKind::kQ8x128:
+      return 128;
+    case ActivationKind::kQ8x256:
+      return 256;
   }
   return 1;
 }
@@ -42,10 +47,10 @@ struct ActivationRows {
   ActivationKind kind = ActivationKind::kF32;
   int64_t batch = 0;
   int64_t columns = 0;
-  const float* f32 = nullptr;      // kF32: [batch, columns]
-  const int8_t* q = nullptr;       // else: [batch, columns], −127 … 127
-  const float* scale = nullptr;    //       [batch, columns / BlockLength(kind)]
-  const int16_t* sums = nullptr;   //       [batch, columns / 16], the sum of each 16 consecutive q
+  const float* f32 = nullptr;     // kF32: [batch, columns]
+  const int8_t* q = nullptr;      // else: [batch, columns], −127 … 127
+  const float* scale = nullptr;   //       [batch, columns / BlockLength(kind)]
+  const int16_t* sums = nullptr;  //       [batch, columns / 16], the sum of each 16 consecutive q
 };
 
 // y[b * y_stride + r] = Σ_c weights[r, c] · x[b, c] for r in [0, rows), b in [0, x.batch).
@@ -53,10 +58,11 @@ struct MatmulArgs {
   const std::byte* weights;  // [rows, x.columns], the file's own layout
   size_t row_bytes;          // from one row to the next
   int64_t rows;
-  ActivationRows x;          // x.kind == ActivationKindFor(the weights' type)
+  ActivationRows x;  // x.kind == ActivationKindFor(the weights' type)
   float* y;
   int64_t y_stride;
-  std::span<std::byte> scratch;  // kMatmulScratchBytes, 64-byte aligned, this thread's own; contents don't matter
+  std::span<std::byte>
+      scratch;  // kMatmulScratchBytes, 64-byte aligned, this thread's own; contents don't matter
 };
 inline constexpr size_t kMatmulScratchBytes = 512 * 1024;
 using MatmulFn = void (*)(const MatmulArgs&);
@@ -66,29 +72,30 @@ enum class KvType : uint8_t { kF32, kF16 };
 inline constexpr size_t kKvTypeCount = 2;
 
 // One tile of attention with an online softmax: the visible keys of one KV head among 64 consecutive absolute
-// positions, against the query heads of its group at one position. Arithmetic (docs/arithmetic.md, "Attention"):
-//   s_i = dot16(q, k_i) · scale, then softcap · tanh(s_i / softcap) when softcap > 0, then + slope · distance_i
-//   m' = max(m, max s_i); c = exp(m − m'); p_i = exp(s_i − m')
-//   l = fma(l, c, Σ16 p_i) with lane (first + i) mod 16; o = o · c, then o = fma(p_i, v_i, o) by ascending i
+// positions, against the query heads of its group at one position. Arithmetic (docs/arithmetic.md,
+// "Attention"):
+//   s_i = dot16(q, k_i) · scale, then softcap · tanh(s_i / softcap) when softcap > 0, then + slope ·
+//   distance_i m' = max(m, max s_i); c = exp(m − m'); p_i = exp(s_i − m') l = fma(l, c, Σ16 p_i) with lane
+//   (first + i) mod 16; o = o · c, then o = fma(p_i, v_i, o) by ascending i
 // where dot16 and Σ16 use the 16 virtual lanes.
 struct AttentionTileArgs {
-  const float* q;              // [heads, k_dim], query heads that share the KV head
-  int64_t q_stride;            // floats from one head to the next
+  const float* q;    // [heads, k_dim], query heads that share the KV head
+  int64_t q_stride;  // floats from one head to the next
   int heads;
   int k_dim;
   int v_dim;
-  const std::byte* k;          // the tile's 64 slots: [64, k_dim] of the KV type, k_row_bytes apart
+  const std::byte* k;  // the tile's 64 slots: [64, k_dim] of the KV type, k_row_bytes apart
   size_t k_row_bytes;
-  const std::byte* v;          // [64, v_dim]
+  const std::byte* v;  // [64, v_dim]
   size_t v_row_bytes;
-  int first, last;             // visible slots [first, last), 0 ≤ first < last ≤ 64
+  int first, last;  // visible slots [first, last), 0 ≤ first < last ≤ 64
   float scale;
-  float softcap;               // 0 = none
-  const float* alibi_slopes;   // [heads] or null
-  int64_t first_distance;      // (absolute position of slot `first`) − (query position), ≤ 0; used with slopes
-  float* m;                    // [heads] running maximum, −infinity when fresh
-  float* l;                    // [heads] running sum, 0 when fresh
-  float* o;                    // [heads, v_dim] running output, unnormalised, 0 when fresh
+  float softcap;              // 0 = none
+  const float* alibi_slopes;  // [heads] or null
+  int64_t first_distance;  // (absolute position of slot `first`) − (query position), ≤ 0; used with slopes
+  float* m;                // [heads] running maximum, −infinity when fresh
+  float* l;                // [heads] running sum, 0 when fresh
+  float* o;                // [heads, v_dim] running output, unnormalised, 0 when fresh
 };
 using AttentionTileFn = void (*)(const AttentionTileArgs&);
 
@@ -98,9 +105,10 @@ struct Kernels {
 
   // --- activations ---
   // Quantises one row of `columns` floats (a multiple of BlockLength(kind)): scale = amax / 127,
-  // q = round-half-even(x · (1 / scale)). A block with a NaN or an infinity gets scale NaN and q 0. Sums as in
-  // ActivationRows.
-  void (*quantize_row)(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums);
+  // q = round-half-even(x · (1 / scale)). A block with a NaN or an infinity gets scale NaN and q 0. Sums as
+  // in ActivationRows.
+  void (*quantize_row)(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                       int16_t* sums);
 
   // --- products --- never null for a type that a weight matrix may have (all but the integer types and F64)
   std::array<MatmulFn, formats::kDTypeLimit> matmul;
@@ -115,7 +123,8 @@ struct Kernels {
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* y);
   // y = ((x − mean) · (1 / sqrt(var + eps))) · weight + bias; weight and bias may be null.
   void (*layer_norm)(const float* x, const float* weight, const float* bias, int64_t n, float eps, float* y);
-  // Gates: y = act(gate) · up; up may be null (= no product). All through the canonical functions of base/math.h.
+  // Gates: y = act(gate) · up; up may be null (= no product). All through the canonical functions of
+  // base/math.h.
   void (*silu)(const float* gate, const float* up, int64_t n, float* y);
   void (*gelu_tanh)(const float* gate, const float* up, int64_t n, float* y);
   void (*gelu_erf)(const float* gate, const float* up, int64_t n, float* y);

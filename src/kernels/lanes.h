@@ -1,7 +1,7 @@
 // The 16 virtual lanes of every float reduction (docs/arithmetic.md), as an array: for scalar code.
 //
-// Element i goes to lane i mod 16; lanes start at +0 and are folded 8, 4, 2, 1 at the end. A row whose length is not a
-// multiple of 16 acts as if zeros followed.
+// Element i goes to lane i mod 16; lanes start at +0 and are folded 8, 4, 2, 1 at the end. A row whose length
+// is not a multiple of 16 acts as if zeros followed.
 #pragma once
 
 #include <cmath>

@@ -19,8 +19,9 @@ constexpr MatmulTable MakeMatmulTable() {
   using enum DType;
   MatmulTable table{};
   AddFloat<kF32, kF16, kBF16>(table);
-  AddQuantised<kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIQ2_XXS, kIQ2_XS, kIQ2_S, kIQ3_XXS,
-               kIQ3_S, kIQ1_S, kIQ1_M, kIQ4_NL, kIQ4_XS, kTQ1_0, kTQ2_0, kMXFP4, kNVFP4, kQ1_0, kQ2_0>(table);
+  AddQuantised<kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIQ2_XXS, kIQ2_XS,
+               kIQ2_S, kIQ3_XXS, kIQ3_S, kIQ1_S, kIQ1_M, kIQ4_NL, kIQ4_XS, kTQ1_0, kTQ2_0, kMXFP4, kNVFP4,
+               kQ1_0, kQ2_0>(table);
   return table;
 }
 

@@ -1,5 +1,5 @@
-// The scalar kernels: the definition that every other table is held to, bit for bit, and the fallback where a machine
-// has nothing better. Plain loops in the canonical order (docs/arithmetic.md); nothing here is tuned.
+// The scalar kernels: the definition that every other table is held to, bit for bit, and the fallback where a
+// machine has nothing better. Plain loops in the canonical order (docs/arithmetic.md); nothing here is tuned.
 //
 // Private to this folder. Functions are pure, as all kernels are: any thread.
 #pragma once
@@ -23,7 +23,8 @@ void AttentionTileF32(const AttentionTileArgs& args);
 void AttentionTileF16(const AttentionTileArgs& args);
 
 // scalar_rows.cc
-void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums);
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                 int16_t* sums);
 void F32ToF16Row(const float* x, int64_t n, uint16_t* y);
 void RmsNorm(const float* x, const float* weight, int64_t n, float eps, float* y);
 void LayerNorm(const float* x, const float* weight, const float* bias, int64_t n, float eps, float* y);

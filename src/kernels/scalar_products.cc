@@ -54,8 +54,8 @@ int32_t GroupDot(const int8_t* codes, const int8_t* q) {
 }
 
 // One step of a whole block.
-float AddBlock(const UnpackedBlock& w, int groups, bool has_minimum, const int8_t* q, const int16_t* sums, float scale,
-               float acc) {
+float AddBlock(const UnpackedBlock& w, int groups, bool has_minimum, const int8_t* q, const int16_t* sums,
+               float scale, float acc) {
   int32_t isum = 0;
   int32_t msum = 0;
   for (int g = 0; g < groups; ++g) {
@@ -120,7 +120,8 @@ void MatmulQuantised(const MatmulArgs& args) {
               float& chain = acc[t].chain[(k * groups + g) % chains];
               const float d = w.d * static_cast<float>(w.scales[g]);
               const int32_t isum = GroupDot(w.codes + g * kGroupLength, q + g * kGroupLength);
-              chain = std::fma(d * scale[(k * length + g * kGroupLength) / x_length], static_cast<float>(isum), chain);
+              chain = std::fma(d * scale[(k * length + g * kGroupLength) / x_length],
+                               static_cast<float>(isum), chain);
             }
           } else {
             float& chain = acc[t].chain[k % chains];

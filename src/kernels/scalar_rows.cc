@@ -34,11 +34,14 @@ void QuantizeBlock(const float* x, int length, int8_t* q, float* scale) {
   }
 }
 
-float Times(float value, const float* factor, int64_t i) { return factor == nullptr ? value : value * factor[i]; }
+float Times(float value, const float* factor, int64_t i) {
+  return factor == nullptr ? value : value * factor[i];
+}
 
 }  // namespace
 
-void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums) {
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                 int16_t* sums) {
   const int length = BlockLength(kind);
   for (int64_t i = 0; i < columns; i += length) QuantizeBlock(x + i, length, q + i, scale + i / length);
   for (int64_t i = 0; i < columns; i += 16) {

@@ -1,5 +1,5 @@
-// The list of tables of this build. One file for each processor family defines it (x86/tables.cc, arm/tables.cc,
-// portable_tables.cc); CMake picks. Private to this folder.
+// The list of tables of this build. One file for each processor family defines it (x86/tables.cc,
+// arm/tables.cc, portable_tables.cc); CMake picks. Private to this folder.
 #pragma once
 
 #include <span>

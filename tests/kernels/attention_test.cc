@@ -97,7 +97,8 @@ class AttentionTest : public testing::TestWithParam<TableParam> {
 
 TEST_P(AttentionTest, EveryShape) {
   for (const int heads : {1, 2, 3, 4, 5, 8}) {
-    for (const auto& [k_dim, v_dim] : {std::pair{64, 64}, {128, 128}, {80, 80}, {72, 40}, {1, 1}, {33, 129}, {256, 256}}) {
+    for (const auto& [k_dim, v_dim] :
+         {std::pair{64, 64}, {128, 128}, {80, 80}, {72, 40}, {1, 1}, {33, 129}, {256, 256}}) {
       for (const auto& [first, last] : {std::pair{0, 64}, {0, 1}, {63, 64}, {5, 18}, {0, 33}, {16, 48}}) {
         ASSERT_NO_FATAL_FAILURE(ExpectSameAsScalar({heads, k_dim, v_dim, first, last}))
             << heads << " heads, " << k_dim << " × " << v_dim << ", slots " << first << " to " << last;
@@ -163,7 +164,8 @@ TEST(ScalarAttention, AgreesWithDoubles) {
       s += double{tile.slopes[static_cast<size_t>(h)]} * (-100 + slot - (slot < 40 ? 0 : 40));
       const double p = std::exp(s);
       total += p;
-      for (int j = 0; j < shape.v_dim; ++j) o[static_cast<size_t>(j)] += p * at(tile.v, slot * shape.v_dim + j);
+      for (int j = 0; j < shape.v_dim; ++j)
+        o[static_cast<size_t>(j)] += p * at(tile.v, slot * shape.v_dim + j);
     }
     for (int j = 0; j < shape.v_dim; ++j) {
       const double found = rest.o[static_cast<size_t>(h * shape.v_dim + j)] / rest.l[static_cast<size_t>(h)];

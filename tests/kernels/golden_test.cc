@@ -1,6 +1,6 @@
-// Golden hashes of kernel results, frozen: they were made on x86-64 and must come out the same on every machine and with
-// every table. A change here is a change of the canonical arithmetic (docs/arithmetic.md), which changes the logits of
-// every model: never update a value to make a test pass.
+// Golden hashes of kernel results, frozen: they were made on x86-64 and must come out the same on every
+// machine and with every table. A change here is a change of the canonical arithmetic (docs/arithmetic.md),
+// which changes the logits of every model: never update a value to make a test pass.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -38,33 +38,15 @@ uint64_t ProductHash(const Kernels& kernels, DType dtype) {
 
 const std::map<std::string, uint64_t>& ProductHashes() {
   static const std::map<std::string, uint64_t> hashes = {
-      {"F32", 0x09cfc9553ffc1cb8u},
-      {"F16", 0x1fb4facbafe96602u},
-      {"Q4_0", 0xb7de5076a913c7f5u},
-      {"Q4_1", 0x36a242a2d91d25beu},
-      {"Q5_0", 0x211610c18db338f9u},
-      {"Q5_1", 0x1d1ef3e9e9adf998u},
-      {"Q8_0", 0x8a8f21d5dd75f74fu},
-      {"Q2_K", 0xa06b89cea7ffb056u},
-      {"Q3_K", 0x38fc2c8aeaece3a6u},
-      {"Q4_K", 0x06ea8d131db730a6u},
-      {"Q5_K", 0xe949d644ca49796fu},
-      {"Q6_K", 0xbe28d414936f59c8u},
-      {"IQ2_XXS", 0xa472433c5f4f869eu},
-      {"IQ2_XS", 0xa79ecb387a676caeu},
-      {"IQ3_XXS", 0x104b8ed7c1dcc226u},
-      {"IQ1_S", 0xd9cbbe284e5f8706u},
-      {"IQ4_NL", 0xe89051111200b6ceu},
-      {"IQ3_S", 0x76485fecbe1f866bu},
-      {"IQ2_S", 0x938f17f843bdbbaeu},
-      {"IQ4_XS", 0x46a2b3b093fa2f2cu},
-      {"IQ1_M", 0x5107ee045dabbcf0u},
-      {"BF16", 0xcefb801267355790u},
-      {"TQ1_0", 0xe58cdbfa05b9086cu},
-      {"TQ2_0", 0xbbc84f3d244a18c6u},
-      {"MXFP4", 0x8bdd3fa7218a9597u},
-      {"NVFP4", 0x3bd7f1395eb3e631u},
-      {"Q1_0", 0xf8c3eeee4d201d45u},
+      {"F32", 0x09cfc9553ffc1cb8u},     {"F16", 0x1fb4facbafe96602u},    {"Q4_0", 0xb7de5076a913c7f5u},
+      {"Q4_1", 0x36a242a2d91d25beu},    {"Q5_0", 0x211610c18db338f9u},   {"Q5_1", 0x1d1ef3e9e9adf998u},
+      {"Q8_0", 0x8a8f21d5dd75f74fu},    {"Q2_K", 0xa06b89cea7ffb056u},   {"Q3_K", 0x38fc2c8aeaece3a6u},
+      {"Q4_K", 0x06ea8d131db730a6u},    {"Q5_K", 0xe949d644ca49796fu},   {"Q6_K", 0xbe28d414936f59c8u},
+      {"IQ2_XXS", 0xa472433c5f4f869eu}, {"IQ2_XS", 0xa79ecb387a676caeu}, {"IQ3_XXS", 0x104b8ed7c1dcc226u},
+      {"IQ1_S", 0xd9cbbe284e5f8706u},   {"IQ4_NL", 0xe89051111200b6ceu}, {"IQ3_S", 0x76485fecbe1f866bu},
+      {"IQ2_S", 0x938f17f843bdbbaeu},   {"IQ4_XS", 0x46a2b3b093fa2f2cu}, {"IQ1_M", 0x5107ee045dabbcf0u},
+      {"BF16", 0xcefb801267355790u},    {"TQ1_0", 0xe58cdbfa05b9086cu},  {"TQ2_0", 0xbbc84f3d244a18c6u},
+      {"MXFP4", 0x8bdd3fa7218a9597u},   {"NVFP4", 0x3bd7f1395eb3e631u},  {"Q1_0", 0xf8c3eeee4d201d45u},
       {"Q2_0", 0x6e44a84035daf37fu},
   };
   return hashes;
@@ -91,7 +73,8 @@ uint64_t RowHash(const Kernels& kernels) {
     hash = HashFloats(y, hash);
     kernels.layer_norm(x.data(), up.data(), up.data(), 301, 1e-6f, y.data());
     hash = HashFloats(y, hash);
-    for (const auto gate : {&Kernels::silu, &Kernels::gelu_tanh, &Kernels::gelu_erf, &Kernels::relu_squared}) {
+    for (const auto gate :
+         {&Kernels::silu, &Kernels::gelu_tanh, &Kernels::gelu_erf, &Kernels::relu_squared}) {
       (kernels.*gate)(x.data(), up.data(), 301, y.data());
       hash = HashFloats(y, hash);
     }
@@ -121,13 +104,26 @@ uint64_t AttentionHash(const Kernels& kernels, KvType type) {
   std::vector<float> o(kHeads * kValueDim, 0.0f);
   for (const auto& [first, last] : {std::pair{0, 64}, {5, 30}}) {
     kernels.attention_tile[static_cast<size_t>(type)](
-        {.q = q.data(), .q_stride = kKeyDim, .heads = kHeads, .k_dim = kKeyDim, .v_dim = kValueDim,
-         .k = half ? reinterpret_cast<const std::byte*>(k16.data()) : reinterpret_cast<const std::byte*>(k.data()),
+        {.q = q.data(),
+         .q_stride = kKeyDim,
+         .heads = kHeads,
+         .k_dim = kKeyDim,
+         .v_dim = kValueDim,
+         .k = half ? reinterpret_cast<const std::byte*>(k16.data())
+                   : reinterpret_cast<const std::byte*>(k.data()),
          .k_row_bytes = kKeyDim * element,
-         .v = half ? reinterpret_cast<const std::byte*>(v16.data()) : reinterpret_cast<const std::byte*>(v.data()),
+         .v = half ? reinterpret_cast<const std::byte*>(v16.data())
+                   : reinterpret_cast<const std::byte*>(v.data()),
          .v_row_bytes = kValueDim * element,
-         .first = first, .last = last, .scale = 0.11f, .softcap = 30.0f, .alibi_slopes = slopes,
-         .first_distance = -64, .m = m.data(), .l = l.data(), .o = o.data()});
+         .first = first,
+         .last = last,
+         .scale = 0.11f,
+         .softcap = 30.0f,
+         .alibi_slopes = slopes,
+         .first_distance = -64,
+         .m = m.data(),
+         .l = l.data(),
+         .o = o.data()});
   }
   return HashFloats(o, HashFloats(l, HashFloats(m, hash)));
 }

@@ -28,7 +28,8 @@ class ProductsTest : public testing::TestWithParam<std::tuple<TableParam, DType>
   const Kernels* kernels() const { return std::get<0>(GetParam()).kernels; }
   DType dtype() const { return std::get<1>(GetParam()); }
 
-  void ExpectSameAsScalar(int64_t rows, int64_t columns, int64_t batch, WeightKind weight_kind, InputKind input_kind) {
+  void ExpectSameAsScalar(int64_t rows, int64_t columns, int64_t batch, WeightKind weight_kind,
+                          InputKind input_kind) {
     const auto seed = static_cast<uint64_t>(rows * 1000003 + columns * 101 + batch);
     const auto weights = MakeWeights(dtype(), rows, columns, weight_kind, seed);
     const Input input(Scalar(), dtype(), MakeInput(columns * batch, input_kind, seed + 1), batch);
@@ -36,8 +37,8 @@ class ProductsTest : public testing::TestWithParam<std::tuple<TableParam, DType>
     const auto found = Multiply(*kernels(), dtype(), weights, rows, input.View());
     const int64_t at = FirstDifference(expected, found);
     ASSERT_EQ(at, -1) << rows << " rows, " << columns << " columns, batch " << batch << ", weights "
-                      << static_cast<int>(weight_kind) << ", input " << static_cast<int>(input_kind) << ": row "
-                      << at % rows << " of activation row " << at / rows << " is "
+                      << static_cast<int>(weight_kind) << ", input " << static_cast<int>(input_kind)
+                      << ": row " << at % rows << " of activation row " << at / rows << " is "
                       << found[static_cast<size_t>(at)] << ", not " << expected[static_cast<size_t>(at)];
   }
 };
@@ -46,7 +47,8 @@ TEST_P(ProductsTest, EveryShape) {
   for (const int64_t columns : RowLengths(dtype())) {
     for (const int64_t rows : {1, 2, 3, 7, 8, 9, 17, 33}) {
       for (const int64_t batch : {1, 2, 3, 5}) {
-        ASSERT_NO_FATAL_FAILURE(ExpectSameAsScalar(rows, columns, batch, WeightKind::kSane, InputKind::kBell));
+        ASSERT_NO_FATAL_FAILURE(
+            ExpectSameAsScalar(rows, columns, batch, WeightKind::kSane, InputKind::kBell));
       }
     }
   }
@@ -80,7 +82,8 @@ TEST_P(ProductsTest, EveryKindOfNumber) {
   }
 }
 
-// Rows need not be packed: row_bytes may be larger than a row, and nothing between rows is read into a result.
+// Rows need not be packed: row_bytes may be larger than a row, and nothing between rows is read into a
+// result.
 TEST_P(ProductsTest, SpacedRows) {
   const int64_t rows = 11;
   const int64_t columns = RowLengths(dtype())[1];
@@ -107,17 +110,20 @@ TEST_P(ProductsTest, BatchesAreSingleRows) {
   const int64_t batch = 37;
   const auto weights = MakeWeights(dtype(), rows, columns, WeightKind::kSane, 1);
   const auto x = MakeInput(columns * batch, InputKind::kBell, 2);
-  const auto together = Multiply(*kernels(), dtype(), weights, rows, Input(*kernels(), dtype(), x, batch).View());
+  const auto together =
+      Multiply(*kernels(), dtype(), weights, rows, Input(*kernels(), dtype(), x, batch).View());
   for (int64_t b = 0; b < batch; ++b) {
     const std::vector<float> row(x.begin() + b * columns, x.begin() + (b + 1) * columns);
-    const auto alone = Multiply(*kernels(), dtype(), weights, rows, Input(*kernels(), dtype(), row, 1).View());
+    const auto alone =
+        Multiply(*kernels(), dtype(), weights, rows, Input(*kernels(), dtype(), row, 1).View());
     const std::vector<float> part(together.begin() + b * rows, together.begin() + (b + 1) * rows);
     ASSERT_EQ(FirstDifference(alone, part), -1) << "activation row " << b;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, ProductsTest,
-                         testing::Combine(testing::ValuesIn(TestedTables()), testing::ValuesIn(WeightTypes())),
+                         testing::Combine(testing::ValuesIn(TestedTables()),
+                                          testing::ValuesIn(WeightTypes())),
                          [](const auto& test) {
                            return TableName(std::get<0>(test.param)) + "_" +
                                   std::string(formats::Name(std::get<1>(test.param)));
@@ -132,7 +138,8 @@ TEST(KernelTables, ScalarIsAlwaysThereAndEveryTableIsWhole) {
   for (const Kernels* table : AllKernels()) {
     EXPECT_EQ(FindKernels(table->name), table);
     for (const DType dtype : WeightTypes()) {
-      EXPECT_NE(table->matmul[static_cast<size_t>(dtype)], nullptr) << table->name << " " << formats::Name(dtype);
+      EXPECT_NE(table->matmul[static_cast<size_t>(dtype)], nullptr)
+          << table->name << " " << formats::Name(dtype);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Products against arithmetic that is not ours: decoded rows times activations in double, and the dot products that come
-// with the reference blocks. Tolerances are computed from the data.
+// Products against arithmetic that is not ours: decoded rows times activations in double, and the dot
+// products that come with the reference blocks. Tolerances are computed from the data.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,9 +47,10 @@ TEST_P(ReferenceTest, AgreesWithDecodedRowsInDouble) {
         dot += product;
         magnitude += std::fabs(product);
       }
-      // Rounding of decoded floats, of d · dx and of the chain: a few units of 2^−24 of what was added. Formats with a
-      // minimum add and take away up to twice as much.
-      ASSERT_NEAR(y[static_cast<size_t>(b * rows + r)], dot, 4e-6 * magnitude) << "row " << r << ", batch " << b;
+      // Rounding of decoded floats, of d · dx and of the chain: a few units of 2^−24 of what was added.
+      // Formats with a minimum add and take away up to twice as much.
+      ASSERT_NEAR(y[static_cast<size_t>(b * rows + r)], dot, 4e-6 * magnitude)
+          << "row " << r << ", batch " << b;
     }
   }
 }

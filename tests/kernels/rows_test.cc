@@ -48,8 +48,8 @@ class RowsTest : public testing::TestWithParam<TableParam> {
 };
 
 TEST_P(RowsTest, QuantizeRow) {
-  for (const ActivationKind kind : {ActivationKind::kQ8x32, ActivationKind::kQ8x64, ActivationKind::kQ8x128,
-                                    ActivationKind::kQ8x256}) {
+  for (const ActivationKind kind :
+       {ActivationKind::kQ8x32, ActivationKind::kQ8x64, ActivationKind::kQ8x128, ActivationKind::kQ8x256}) {
     const int64_t block = BlockLength(kind);
     for (const int64_t blocks : {1, 2, 3, 9}) {
       for (const InputKind input : kInputKinds) {
@@ -87,8 +87,10 @@ TEST_P(RowsTest, QuantizeRowRoundsTiesToEven) {
 
 TEST_P(RowsTest, F32ToF16) {
   std::vector<float> x;
-  for (uint32_t bits = 0; bits < 0x10000; ++bits) x.push_back(std::bit_cast<float>(bits << 16 | (bits * 2654435761u >> 16)));
-  for (uint32_t half = 0; half < 0x10000; ++half) {  // every half, and a hair to both sides of halfway to the next
+  for (uint32_t bits = 0; bits < 0x10000; ++bits)
+    x.push_back(std::bit_cast<float>(bits << 16 | (bits * 2654435761u >> 16)));
+  for (uint32_t half = 0; half < 0x10000;
+       ++half) {  // every half, and a hair to both sides of halfway to the next
     const float value = F16ToF32(static_cast<uint16_t>(half));
     const float next = F16ToF32(static_cast<uint16_t>(half + 1));
     x.push_back(value);
@@ -128,7 +130,8 @@ TEST_P(RowsTest, ReluSquared) { ExpectSameGate(&Kernels::relu_squared); }
 // The elementary functions behind the gates, over the whole range of floats.
 TEST_P(RowsTest, GatesOverAllMagnitudes) {
   std::vector<float> x;
-  for (uint32_t bits = 0; bits < 0xff800000u - 65537u; bits += 65537u) x.push_back(std::bit_cast<float>(bits));
+  for (uint32_t bits = 0; bits < 0xff800000u - 65537u; bits += 65537u)
+    x.push_back(std::bit_cast<float>(bits));
   for (int i = -2000; i <= 2000; ++i) x.push_back(static_cast<float>(i) * 0.05f);
   const auto n = static_cast<int64_t>(x.size());
   std::vector<float> expected(x.size()), found(x.size());
@@ -213,7 +216,8 @@ TEST(ScalarRows, NormsAgreeWithDoubles) {
   double variance = 0;
   for (const float v : x) variance += (v - mean) * (v - mean);
   Scalar().layer_norm(x.data(), nullptr, nullptr, 1000, 1e-5f, y.data());
-  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], (x[i] - mean) / std::sqrt(variance / 1000 + 1e-5), 2e-6);
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_NEAR(y[i], (x[i] - mean) / std::sqrt(variance / 1000 + 1e-5), 2e-6);
 }
 
 TEST(ScalarRows, GatesAgreeWithDoubles) {
@@ -229,7 +233,8 @@ TEST(ScalarRows, GatesAgreeWithDoubles) {
     const double v = x[i];
     const double tolerance = 1e-6 * (1 + std::fabs(v));
     ASSERT_NEAR(silu[i], v / (1 + std::exp(-v)), tolerance);
-    ASSERT_NEAR(gelu_tanh[i], 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))), tolerance);
+    ASSERT_NEAR(gelu_tanh[i], 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))),
+                tolerance);
     ASSERT_NEAR(gelu_erf[i], 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))), tolerance);
     ASSERT_NEAR(softcap[i], 5 * std::tanh(v / 5), tolerance);
   }

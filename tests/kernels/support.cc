@@ -41,7 +41,9 @@ std::vector<int> HalfOffsets(DType dtype) {
   }
 }
 
-void PutHalf(std::byte* block, int offset, uint16_t bits) { std::memcpy(block + offset, &bits, sizeof(bits)); }
+void PutHalf(std::byte* block, int offset, uint16_t bits) {
+  std::memcpy(block + offset, &bits, sizeof(bits));
+}
 
 uint16_t Scale(WeightKind kind, Numbers& numbers) {
   switch (kind) {
@@ -105,7 +107,8 @@ std::vector<DType> WeightTypes() {
   return types;
 }
 
-std::vector<std::byte> MakeWeights(DType dtype, int64_t rows, int64_t columns, WeightKind kind, uint64_t seed) {
+std::vector<std::byte> MakeWeights(DType dtype, int64_t rows, int64_t columns, WeightKind kind,
+                                   uint64_t seed) {
   const formats::DTypeTraits& traits = formats::Traits(dtype);
   const size_t row_bytes = formats::RowBytes(dtype, static_cast<uint64_t>(columns));
   std::vector<std::byte> bytes(static_cast<size_t>(rows) * row_bytes);
@@ -118,7 +121,8 @@ std::vector<std::byte> MakeWeights(DType dtype, int64_t rows, int64_t columns, W
     }
     for (size_t i = 0; i < row_bytes; ++i) {
       const uint32_t fill = kind == WeightKind::kLowest ? 0 : kind == WeightKind::kHighest ? 0xff : 0x80;
-      const bool constant = kind == WeightKind::kLowest || kind == WeightKind::kHighest || kind == WeightKind::kMinus128;
+      const bool constant =
+          kind == WeightKind::kLowest || kind == WeightKind::kHighest || kind == WeightKind::kMinus128;
       row[i] = static_cast<std::byte>(constant ? fill : numbers.Below(256));
     }
     if (kind == WeightKind::kAllBits) continue;
@@ -190,8 +194,8 @@ ActivationRows Input::View() const {
   return rows;
 }
 
-std::vector<float> Multiply(const Kernels& kernels, DType dtype, const std::vector<std::byte>& weights, int64_t rows,
-                            const ActivationRows& x) {
+std::vector<float> Multiply(const Kernels& kernels, DType dtype, const std::vector<std::byte>& weights,
+                            int64_t rows, const ActivationRows& x) {
   static AlignedBuffer scratch(kMatmulScratchBytes);
   std::vector<float> y(static_cast<size_t>(rows * x.batch), -12345.0f);
   kernels.matmul[static_cast<size_t>(dtype)]({.weights = weights.data(),
@@ -223,7 +227,8 @@ int64_t FirstDifference(const std::vector<float>& a, const std::vector<float>& b
   if (a.size() != b.size()) return 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const bool both_nan = a[i] != a[i] && b[i] != b[i];
-    if (!both_nan && std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i])) return static_cast<int64_t>(i);
+    if (!both_nan && std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]))
+      return static_cast<int64_t>(i);
   }
   return -1;
 }

@@ -1,4 +1,5 @@
-// What the kernel tests share: seeded numbers, rows of weights of every format, activations, and the comparison of bits.
+// What the kernel tests share: seeded numbers, rows of weights of every format, activations, and the
+// comparison of bits.
 #pragma once
 
 #include <bit>
@@ -45,27 +46,29 @@ enum class WeightKind {
   kLargest,    // random codes, the largest finite scales
   kSubnormal,  // random codes, subnormal scales
 };
-inline constexpr WeightKind kWeightKinds[] = {WeightKind::kSane,     WeightKind::kAllBits, WeightKind::kLowest,
-                                              WeightKind::kHighest,  WeightKind::kMinus128, WeightKind::kLargest,
-                                              WeightKind::kSubnormal};
+inline constexpr WeightKind kWeightKinds[] = {
+    WeightKind::kSane,     WeightKind::kAllBits, WeightKind::kLowest,   WeightKind::kHighest,
+    WeightKind::kMinus128, WeightKind::kLargest, WeightKind::kSubnormal};
 
 enum class InputKind {
-  kBell,       // ordinary
+  kBell,  // ordinary
   kZeros,
   kAlternating,  // ±1: every q is ±127
-  kHuge,       // up to 1e38
-  kTiny,       // around the smallest normal float and below
-  kOutlier,    // one large element in a block
-  kNonFinite,  // one NaN and one infinity among ordinary numbers
+  kHuge,         // up to 1e38
+  kTiny,         // around the smallest normal float and below
+  kOutlier,      // one large element in a block
+  kNonFinite,    // one NaN and one infinity among ordinary numbers
 };
-inline constexpr InputKind kInputKinds[] = {InputKind::kBell, InputKind::kZeros,   InputKind::kAlternating, InputKind::kHuge,
-                                            InputKind::kTiny, InputKind::kOutlier, InputKind::kNonFinite};
+inline constexpr InputKind kInputKinds[] = {InputKind::kBell,     InputKind::kZeros, InputKind::kAlternating,
+                                            InputKind::kHuge,     InputKind::kTiny,  InputKind::kOutlier,
+                                            InputKind::kNonFinite};
 
 // Every type that a weight matrix may have.
 std::vector<formats::DType> WeightTypes();
 
 // `rows` rows of `columns` elements of the format, exactly as many bytes as they take.
-std::vector<std::byte> MakeWeights(formats::DType dtype, int64_t rows, int64_t columns, WeightKind kind, uint64_t seed);
+std::vector<std::byte> MakeWeights(formats::DType dtype, int64_t rows, int64_t columns, WeightKind kind,
+                                   uint64_t seed);
 std::vector<float> MakeInput(int64_t n, InputKind kind, uint64_t seed);
 
 // A batch of activation rows in the form that a weight type meets, quantised by `kernels`.
@@ -83,11 +86,11 @@ struct Input {
 };
 
 // [batch, rows]
-std::vector<float> Multiply(const Kernels& kernels, formats::DType dtype, const std::vector<std::byte>& weights, int64_t rows,
-                            const ActivationRows& x);
+std::vector<float> Multiply(const Kernels& kernels, formats::DType dtype,
+                            const std::vector<std::byte>& weights, int64_t rows, const ActivationRows& x);
 
-// The table under test. Tests that take one are run once for each table of the build; those that this processor
-// can't run are reported as skipped.
+// The table under test. Tests that take one are run once for each table of the build; those that this
+// processor can't run are reported as skipped.
 struct TableParam {
   const Kernels* kernels;
   friend void PrintTo(const TableParam& param, std::ostream* out) { *out << param.kernels->name; }
@@ -99,8 +102,8 @@ bool Runs(const Kernels& kernels);
 // Index of the first element whose bits differ (two NaNs are equal), −1 when there is none.
 int64_t FirstDifference(const std::vector<float>& a, const std::vector<float>& b);
 
-#define SLUICE_SKIP_UNLESS_RUNS(table)                       \
-  if (!::sluice::kernels::Runs(table)) {                    \
+#define SLUICE_SKIP_UNLESS_RUNS(table)                        \
+  if (!::sluice::kernels::Runs(table)) {                      \
     GTEST_SKIP() << "this processor has no " << (table).name; \
   }
 

@@ -1,5 +1,5 @@
-// One tile of attention (docs/arithmetic.md, section 5), up to four query heads at a time, so that each key and value is
-// loaded and widened once for all of them. Templates of internal linkage (isa_avx2.h).
+// One tile of attention (docs/arithmetic.md, section 5), up to four query heads at a time, so that each key
+// and value is loaded and widened once for all of them. Templates of internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/kernels.h"
@@ -35,7 +35,8 @@ inline void DotKeys(const AttentionTileArgs& args, const float* q, int i, SlotVa
     for (; j + 16 <= args.k_dim; j += 16) {
       for (int n = 0; n < kKeysAtOnce; ++n) {
         const typename Isa::Lanes key = Element::template Load<Isa>(k[n] + j * Element::kBytes);
-        for (int h = 0; h < H; ++h) acc[h][n] = Isa::Fma(Isa::LoadF32(q + h * args.q_stride + j), key, acc[h][n]);
+        for (int h = 0; h < H; ++h)
+          acc[h][n] = Isa::Fma(Isa::LoadF32(q + h * args.q_stride + j), key, acc[h][n]);
       }
     }
     if (j < args.k_dim) {
@@ -54,7 +55,8 @@ inline void DotKeys(const AttentionTileArgs& args, const float* q, int i, SlotVa
   for (int h = 0; h < H; ++h) _mm_storeu_ps(s.head[h] + i, Isa::Fold(dots[h]));
 }
 
-// Dot products → scores: scaled, capped, with the slope of the head; −infinity in the slots that are not visible.
+// Dot products → scores: scaled, capped, with the slope of the head; −infinity in the slots that are not
+// visible.
 inline void FinishScores(const AttentionTileArgs& args, int head, float s[kSlots]) {
   const __m256 scale = _mm256_set1_ps(args.scale);
   const __m256 softcap = _mm256_set1_ps(args.softcap);
@@ -64,7 +66,8 @@ inline void FinishScores(const AttentionTileArgs& args, int head, float s[kSlots
     if (args.softcap > 0.0f) v = _mm256_mul_ps(softcap, Tanh(_mm256_div_ps(v, softcap)));
     if (args.alibi_slopes != nullptr) {
       alignas(32) float distance[8];
-      for (int n = 0; n < 8; ++n) distance[n] = static_cast<float>(args.first_distance + (i + n - args.first));
+      for (int n = 0; n < 8; ++n)
+        distance[n] = static_cast<float>(args.first_distance + (i + n - args.first));
       v = _mm256_fmadd_ps(_mm256_set1_ps(args.alibi_slopes[head]), _mm256_load_ps(distance), v);
     }
     const __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32(args.first), slot);
@@ -86,7 +89,8 @@ inline float Maximum(const float s[kSlots], float m) {
   return m + 0.0f;
 }
 
-// Scores → probabilities; brings m and l of the head up to date. Returns what the output so far is multiplied by.
+// Scores → probabilities; brings m and l of the head up to date. Returns what the output so far is multiplied
+// by.
 template <class Isa>
 inline float Softmax(float* m, float* l, float s[kSlots]) {
   const float largest = Maximum(s, *m);
@@ -105,7 +109,8 @@ inline float Softmax(float* m, float* l, float s[kSlots]) {
 
 // o = o · change + Σ p · v over the visible slots, N · 16 columns from j on, for H heads.
 template <class Isa, class Element, int H, int N>
-inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, const float change[H], int j, float* o) {
+inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, const float change[H], int j,
+                      float* o) {
   typename Isa::Lanes acc[H][N];
   for (int h = 0; h < H; ++h) {
     for (int n = 0; n < N; ++n) {
@@ -126,7 +131,8 @@ inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, con
 
 // The last columns, fewer than 16, of one head.
 template <class Isa, class Element>
-inline void AddLastValues(const AttentionTileArgs& args, const float p[kSlots], float change, int j, float* o) {
+inline void AddLastValues(const AttentionTileArgs& args, const float p[kSlots], float change, int j,
+                          float* o) {
   const int64_t n = args.v_dim - j;
   alignas(64) float columns[16] = {};
   std::memcpy(columns, o + j, static_cast<size_t>(n) * sizeof(float));

@@ -45,9 +45,7 @@ constexpr MatmulTable MakeMatmulTable() {
   return table;
 }
 
-bool Supported(const platform::CpuFeatures& cpu) {
-  return cpu.avx2 && cpu.fma && cpu.f16c;
-}
+bool Supported(const platform::CpuFeatures& cpu) { return cpu.avx2 && cpu.fma && cpu.f16c; }
 
 }  // namespace
 

@@ -57,7 +57,8 @@ void AttentionTileF32(const AttentionTileArgs& args);
 void AttentionTileF16(const AttentionTileArgs& args);
 
 // avx2_rows.cc
-void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums);
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                 int16_t* sums);
 void F32ToF16Row(const float* x, int64_t n, uint16_t* y);
 void RmsNorm(const float* x, const float* weight, int64_t n, float eps, float* y);
 void LayerNorm(const float* x, const float* weight, const float* bias, int64_t n, float eps, float* y);

@@ -1,5 +1,5 @@
-// Matrix products on AVX2 with batches of activation rows, and with the formats that have no kernel of their own for
-// single rows.
+// Matrix products on AVX2 with batches of activation rows, and with the formats that have no kernel of their
+// own for single rows.
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/batch_avx2.h"
 #include "kernels/x86/batch_blocks.h"

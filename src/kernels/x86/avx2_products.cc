@@ -26,14 +26,22 @@ void MatmulQ4_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, Block
 void MatmulQ5_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ5_0Format>, BatchQ5_0); }
 void MatmulQ5_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ5_1Format>, BatchQ5_1); }
 void MatmulQ8_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ8_0Format>, BatchQ8_0); }
-void MatmulIQ4_NL(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockIQ4_NLFormat>, BatchIQ4_NL); }
+void MatmulIQ4_NL(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx2, BlockIQ4_NLFormat>, BatchIQ4_NL);
+}
 void MatmulMXFP4(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockMXFP4Format>, BatchMXFP4); }
 
 void MatmulQ2_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ2_K, Header16>, BatchQ2_K); }
 void MatmulQ3_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ3_K, Header16>, BatchQ3_K); }
-void MatmulQ4_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ4_K, HeaderQ45>, BatchQ4_K); }
-void MatmulQ5_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ5_K, HeaderQ45>, BatchQ5_K); }
+void MatmulQ4_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperQ4_K, HeaderQ45>, BatchQ4_K);
+}
+void MatmulQ5_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperQ5_K, HeaderQ45>, BatchQ5_K);
+}
 void MatmulQ6_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ6_K, Header16>, BatchQ6_K); }
-void MatmulIQ4_XS(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS); }
+void MatmulIQ4_XS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS);
+}
 
 }  // namespace sluice::kernels::avx2

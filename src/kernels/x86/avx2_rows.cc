@@ -1,5 +1,5 @@
-// Everything that works on one row of floats, on AVX2: quantising activations, norms, gates, rotation. The AVX-512 table
-// uses these too: they take a percent of a token's time.
+// Everything that works on one row of floats, on AVX2: quantising activations, norms, gates, rotation. The
+// AVX-512 table uses these too: they take a percent of a token's time.
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/isa_avx2.h"
 #include "kernels/x86/math256.h"
@@ -78,9 +78,7 @@ float SumOfSquaredDifferences(const float* x, int64_t n, float mean) {
 
 float SquareRoot(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
-__m256i Magnitudes(const float* x) {
-  return _mm256_and_si256(Load256(x), _mm256_set1_epi32(0x7fffffff));
-}
+__m256i Magnitudes(const float* x) { return _mm256_and_si256(Load256(x), _mm256_set1_epi32(0x7fffffff)); }
 
 uint32_t LargestMagnitude(const float* x, int length) {
   __m256i a = _mm256_setzero_si256();
@@ -98,7 +96,9 @@ uint32_t LargestMagnitude(const float* x, int length) {
 
 // 32 floats → 32 bytes and the two sums of 16.
 void Quantize32(const float* x, __m256 inverse, int8_t* q, int16_t* sums) {
-  const auto round = [&](int i) { return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), inverse)); };
+  const auto round = [&](int i) {
+    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), inverse));
+  };
   const __m256i words0 = _mm256_packs_epi32(round(0), round(8));
   const __m256i words1 = _mm256_packs_epi32(round(16), round(24));
   // The packs worked within halves: 4-byte pieces 0 2 4 6 | 1 3 5 7 go back in order.
@@ -115,7 +115,8 @@ void Quantize32(const float* x, __m256 inverse, int8_t* q, int16_t* sums) {
 
 }  // namespace
 
-void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums) {
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                 int16_t* sums) {
   const int length = BlockLength(kind);
   for (int64_t i = 0; i < columns; i += length) {
     const uint32_t bits = LargestMagnitude(x + i, length);

@@ -47,7 +47,8 @@ constexpr MatmulTable MakeMatmulTable() {
 }
 
 bool Supported(const platform::CpuFeatures& cpu) {
-  return cpu.avx2 && cpu.fma && cpu.f16c && cpu.avx512f && cpu.avx512bw && cpu.avx512vl && cpu.avx512dq && cpu.avx512vnni;
+  return cpu.avx2 && cpu.fma && cpu.f16c && cpu.avx512f && cpu.avx512bw && cpu.avx512vl && cpu.avx512dq &&
+         cpu.avx512vnni;
 }
 
 }  // namespace

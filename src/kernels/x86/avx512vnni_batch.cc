@@ -1,5 +1,5 @@
-// Matrix products on AVX-512 VNNI with batches of activation rows, and with the formats that have no kernel of their own for
-// single rows.
+// Matrix products on AVX-512 VNNI with batches of activation rows, and with the formats that have no kernel
+// of their own for single rows.
 #include "kernels/x86/avx512vnni.h"
 #include "kernels/x86/batch_avx512vnni.h"
 #include "kernels/x86/batch_blocks.h"
@@ -17,12 +17,24 @@ void BatchQ8_0(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, Block
 void BatchIQ4_NL(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, BlockIQ4_NLFormat>(args); }
 void BatchMXFP4(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, BlockMXFP4Format>(args); }
 
-void BatchQ2_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ2_K, 80>>(args); }
-void BatchQ3_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ3_K, 108>>(args); }
-void BatchQ6_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ6_K, 208>>(args); }
-void BatchQ4_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx512Vnni, ReaderQ45<Avx512Vnni, SuperQ4_K>>(args); }
-void BatchQ5_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx512Vnni, ReaderQ45<Avx512Vnni, SuperQ5_K>>(args); }
-void BatchIQ4_XS(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx512Vnni, ReaderIQ4_XS<Avx512Vnni>>(args); }
+void BatchQ2_K(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ2_K, 80>>(args);
+}
+void BatchQ3_K(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ3_K, 108>>(args);
+}
+void BatchQ6_K(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ6_K, 208>>(args);
+}
+void BatchQ4_K(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, ReaderQ45<Avx512Vnni, SuperQ4_K>>(args);
+}
+void BatchQ5_K(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, ReaderQ45<Avx512Vnni, SuperQ5_K>>(args);
+}
+void BatchIQ4_XS(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, ReaderIQ4_XS<Avx512Vnni>>(args);
+}
 
 void MatmulIQ2_XXS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ2_XXS); }
 void MatmulIQ2_XS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ2_XS); }

@@ -21,19 +21,45 @@ void MatmulF32(const MatmulArgs& args) { MatmulFloats<Avx512Vnni, WeightF32, 8, 
 void MatmulF16(const MatmulArgs& args) { MatmulFloats<Avx512Vnni, WeightF16, 8, 4, 5>(args); }
 void MatmulBf16(const MatmulArgs& args) { MatmulFloats<Avx512Vnni, WeightBf16, 8, 4, 5>(args); }
 
-void MatmulQ4_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ4_0Format>, BatchQ4_0); }
-void MatmulQ4_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ4_1Format>, BatchQ4_1); }
-void MatmulQ5_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ5_0Format>, BatchQ5_0); }
-void MatmulQ5_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ5_1Format>, BatchQ5_1); }
-void MatmulQ8_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ8_0Format>, BatchQ8_0); }
-void MatmulIQ4_NL(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockIQ4_NLFormat>, BatchIQ4_NL); }
-void MatmulMXFP4(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx512Vnni, BlockMXFP4Format>, BatchMXFP4); }
+void MatmulQ4_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ4_0Format>, BatchQ4_0);
+}
+void MatmulQ4_1(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ4_1Format>, BatchQ4_1);
+}
+void MatmulQ5_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ5_0Format>, BatchQ5_0);
+}
+void MatmulQ5_1(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ5_1Format>, BatchQ5_1);
+}
+void MatmulQ8_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ8_0Format>, BatchQ8_0);
+}
+void MatmulIQ4_NL(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockIQ4_NLFormat>, BatchIQ4_NL);
+}
+void MatmulMXFP4(const MatmulArgs& args) {
+  ByBatch(args, MatmulRows32<Avx512Vnni, BlockMXFP4Format>, BatchMXFP4);
+}
 
-void MatmulQ2_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ2_K, Header16>, BatchQ2_K); }
-void MatmulQ3_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ3_K, Header16>, BatchQ3_K); }
-void MatmulQ4_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ4_K, HeaderQ45>, BatchQ4_K); }
-void MatmulQ5_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ5_K, HeaderQ45>, BatchQ5_K); }
-void MatmulQ6_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ6_K, Header16>, BatchQ6_K); }
-void MatmulIQ4_XS(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS); }
+void MatmulQ2_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ2_K, Header16>, BatchQ2_K);
+}
+void MatmulQ3_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ3_K, Header16>, BatchQ3_K);
+}
+void MatmulQ4_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ4_K, HeaderQ45>, BatchQ4_K);
+}
+void MatmulQ5_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ5_K, HeaderQ45>, BatchQ5_K);
+}
+void MatmulQ6_K(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperQ6_K, Header16>, BatchQ6_K);
+}
+void MatmulIQ4_XS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS);
+}
 
 }  // namespace sluice::kernels::avx512vnni

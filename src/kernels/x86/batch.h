@@ -1,9 +1,10 @@
-// Products with a whole batch. A panel of rows is unpacked once to bytes, four codes of each row side by side, so that a
-// register lane is a row and no sum over lanes is needed; tiles of the panel × a few activation rows keep their integer
-// sums in registers. The order of float operations is that of single rows (docs/arithmetic.md, section 4).
+// Products with a whole batch. A panel of rows is unpacked once to bytes, four codes of each row side by
+// side, so that a register lane is a row and no sum over lanes is needed; tiles of the panel × a few
+// activation rows keep their integer sums in registers. The order of float operations is that of single rows
+// (docs/arithmetic.md, section 4).
 //
-// Templates of internal linkage (isa_avx2.h). `Ops` is BatchAvx2 or BatchAvx512Vnni (batch_<isa>.h): registers of
-// kLanes rows, kRegisters of them in a panel.
+// Templates of internal linkage (isa_avx2.h). `Ops` is BatchAvx2 or BatchAvx512Vnni (batch_<isa>.h):
+// registers of kLanes rows, kRegisters of them in a panel.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -19,13 +20,13 @@ constexpr int kPartBlocks = kPartColumns / 256;
 // Where the parts of args.scratch lie. The rows of a panel are innermost everywhere.
 template <int kRows>
 struct PanelScratch {
-  uint8_t* codes;   // [kPartColumns / 4, kRows, 4]
-  int32_t* scales;  // super-blocks: [kPartBlocks, 16, kRows]
-  int32_t* mins;    // super-blocks: [kPartBlocks, 8, kRows], two int16 each
-  float* d;         // super-blocks: [kPartBlocks, kRows]; blocks of 32: [kPartBlocks · 8, kRows]
-  float* dmin;      // the same
-  float* sums;      // [kBatchTile, chains, kRows]: the float accumulators between parts
-  uint8_t* linear;  // [kRows, 256]: codes before they are transposed
+  uint8_t* codes;         // [kPartColumns / 4, kRows, 4]
+  int32_t* scales;        // super-blocks: [kPartBlocks, 16, kRows]
+  int32_t* mins;          // super-blocks: [kPartBlocks, 8, kRows], two int16 each
+  float* d;               // super-blocks: [kPartBlocks, kRows]; blocks of 32: [kPartBlocks · 8, kRows]
+  float* dmin;            // the same
+  float* sums;            // [kBatchTile, chains, kRows]: the float accumulators between parts
+  uint8_t* linear;        // [kRows, 256]: codes before they are transposed
   int32_t* block_scales;  // [kRows, 16]: scales and minimums of one block of each row, likewise
   int32_t* block_mins;
 
@@ -100,8 +101,8 @@ inline void TransposeCodes(const uint8_t* linear, uint8_t* codes) {
 
 // Runs tiles of at most C activation rows until none is left.
 template <int C, class Family, class Scratch>
-inline void RunTiles(const Family& family, const Scratch& scratch, const ActivationRows& x, int64_t b, int64_t b_end,
-                     int64_t first, int n, float* sums) {
+inline void RunTiles(const Family& family, const Scratch& scratch, const ActivationRows& x, int64_t b,
+                     int64_t b_end, int64_t first, int n, float* sums) {
   constexpr size_t kSumsPerRow = static_cast<size_t>(Family::kChains) * Family::kRows;
   for (; b + C <= b_end; b += C, sums += C * kSumsPerRow) {
     family.template Tile<C>(scratch, TileInput(x, b, first), n, sums);
@@ -109,8 +110,8 @@ inline void RunTiles(const Family& family, const Scratch& scratch, const Activat
   if constexpr (C > 1) RunTiles<(C > 4 ? 4 : C / 2)>(family, scratch, x, b, b_end, first, n, sums);
 }
 
-// Walks the matrix: for each panel, batch tile and part of the row, unpacks (once, when the row is one part) and runs
-// the tiles. A Family has kChains, and
+// Walks the matrix: for each panel, batch tile and part of the row, unpacks (once, when the row is one part)
+// and runs the tiles. A Family has kChains, and
 //   Unpack(scratch, rows, first, n)    elements [first, first + n) of the rows into the panel
 //   Tile<C>(scratch, input, n, sums)   adds their products with C activation rows to sums [C, kChains, kRows]
 //   Finish(sums, y)                    folds the chains of one activation row

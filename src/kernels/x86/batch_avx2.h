@@ -1,7 +1,7 @@
 // What batches need of AVX2: panels of 8 rows in one register, tiles of 4 activation rows. See batch.h.
 //
-// maddubs sums pairs of products in int16; as many steps are added there as cannot overflow before they are widened and
-// scaled in one madd.
+// maddubs sums pairs of products in int16; as many steps are added there as cannot overflow before they are
+// widened and scaled in one madd.
 #pragma once
 
 #include "kernels/x86/isa_avx2.h"
@@ -45,10 +45,11 @@ struct BatchAvx2 {
     _mm256_maskstore_ps(y, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), index), v[0]);
   }
 
-  // isum[c] += scale · (the products of a group of kLength codes with activation row c), codes as they are stored.
+  // isum[c] += scale · (the products of a group of kLength codes with activation row c), codes as they are
+  // stored.
   template <int C, class Codes, int kLength, bool kScaled>
-  static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, const int16_t*, int64_t,
-                              const int32_t* scales, I isum[C][kRegisters]) {
+  static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, const int16_t*,
+                              int64_t, const int32_t* scales, I isum[C][kRegisters]) {
     constexpr int kSteps = kLength / 4;
     constexpr int kFit = 32767 / (2 * 127 * Codes::kMaxCode);
     constexpr int kRun = kFit < kSteps ? kFit : kSteps;

@@ -1,6 +1,8 @@
-// What batches need of AVX-512 VNNI: panels of 32 rows in two registers, tiles of 6 activation rows. See batch.h.
+// What batches need of AVX-512 VNNI: panels of 32 rows in two registers, tiles of 6 activation rows. See
+// batch.h.
 //
-// Codes are unsigned, signed ones raised by 128. The sum of a group starts at −offset · Σ q, which makes it exact.
+// Codes are unsigned, signed ones raised by 128. The sum of a group starts at −offset · Σ q, which makes it
+// exact.
 #pragma once
 
 #include "kernels/x86/isa_avx512vnni.h"
@@ -47,7 +49,8 @@ struct BatchAvx512Vnni {
     _mm512_mask_storeu_ps(y + 16, static_cast<__mmask16>(mask >> 16), v[1]);
   }
 
-  // isum[c] += scale · (the products of a group of kLength codes with activation row c). xsums: of 16 elements each.
+  // isum[c] += scale · (the products of a group of kLength codes with activation row c). xsums: of 16
+  // elements each.
   template <int C, class Codes, int kLength, bool kScaled>
   static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, const int16_t* xsums,
                               int64_t sums_stride, const int32_t* scales, I isum[C][kRegisters]) {
@@ -72,8 +75,9 @@ struct BatchAvx512Vnni {
     }
     for (int h = 0; h < kRegisters; ++h) {
       for (int c = 0; c < C; ++c) {
-        isum[c][h] = kScaled ? _mm512_add_epi32(isum[c][h], _mm512_mullo_epi32(p[c][h], Load(scales + h * kLanes)))
-                             : p[c][h];
+        isum[c][h] =
+            kScaled ? _mm512_add_epi32(isum[c][h], _mm512_mullo_epi32(p[c][h], Load(scales + h * kLanes)))
+                    : p[c][h];
       }
     }
   }

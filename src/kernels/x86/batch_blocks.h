@@ -1,5 +1,5 @@
-// Batches against the 32-element formats (blocks32.h): eight chains for each element of the result. Templates of internal
-// linkage (isa_avx2.h).
+// Batches against the 32-element formats (blocks32.h): eight chains for each element of the result. Templates
+// of internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/x86/batch.h"
@@ -84,8 +84,9 @@ struct BlockFamily {
         isum[c][h] = Ops::Set(Ops::kOffsetInGroups ? 0 : -Format::kOffset * xsum[c]);
       }
     }
-    Ops::template AddGroup<C, Format, 32, false>(scratch.codes + static_cast<size_t>(k) * 32 * kRows, x.q + k * 32,
-                                                 x.q_stride, x.sums + k * 2, x.sums_stride, nullptr, isum);
+    Ops::template AddGroup<C, Format, 32, false>(scratch.codes + static_cast<size_t>(k) * 32 * kRows,
+                                                 x.q + k * 32, x.q_stride, x.sums + k * 2, x.sums_stride,
+                                                 nullptr, isum);
     for (int h = 0; h < Ops::kRegisters; ++h) {
       const F d = Ops::Load(scratch.d + k * kRows + h * Ops::kLanes);
       for (int c = 0; c < C; ++c) {

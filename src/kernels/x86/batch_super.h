@@ -41,7 +41,8 @@ inline void StoreInOrder(__m256i even_odd, int32_t* to) {
   Store256(to + 8, _mm256_cvtepi16_epi32(_mm_unpackhi_epi16(even, odd)));
 }
 
-// Readers: the format's constants, bytes() of a block, kGroups (8 or 16), and Read. kFloats: where the f16 d stands.
+// Readers: the format's constants, bytes() of a block, kGroups (8 or 16), and Read. kFloats: where the f16 d
+// stands.
 template <class Isa, class Format, int kFloats>
 struct Reader16 : Format {
   static constexpr int kGroups = 16;
@@ -133,7 +134,8 @@ struct SuperFamily {
     for (int k = 0; k < n / 256; ++k) {
       for (int r = 0; r < kRows; ++r) {
         BlockScales block{scratch.block_scales + r * 16, scratch.block_mins + r * 16, 0.0f, 0.0f};
-        reader.Read(rows.row[r] + start + static_cast<size_t>(k) * reader.bytes(), scratch.linear + r * 256, block);
+        reader.Read(rows.row[r] + start + static_cast<size_t>(k) * reader.bytes(), scratch.linear + r * 256,
+                    block);
         scratch.d[k * kRows + r] = block.d;
         if constexpr (Reader::kHasMin) scratch.dmin[k * kRows + r] = block.dmin;
       }
@@ -152,8 +154,8 @@ struct SuperFamily {
       for (int g = 0; g < kGroups; ++g) {
         const int at = k * 256 + g * kGroupLength;
         Ops::template AddGroup<C, Reader, kGroupLength, true>(
-            scratch.codes + static_cast<size_t>(at) * kRows, x.q + at, x.q_stride, x.sums + at / 16, x.sums_stride,
-            scratch.scales + static_cast<size_t>(k * 16 + g) * kRows, isum);
+            scratch.codes + static_cast<size_t>(at) * kRows, x.q + at, x.q_stride, x.sums + at / 16,
+            x.sums_stride, scratch.scales + static_cast<size_t>(k * 16 + g) * kRows, isum);
       }
       for (int c = 0; c < C; ++c) {
         for (int h = 0; h < Ops::kRegisters; ++h) {
@@ -219,7 +221,8 @@ inline void MatmulSuperBatch(const MatmulArgs& args) {
 template <class Ops>
 inline void MatmulByDefinition(const MatmulArgs& args, formats::DType dtype) {
   using Reader = DefinitionReader<typename Ops::Isa>;
-  MatmulBatch<Ops>(args, SuperFamily<Ops, Reader>{{formats::UnpackerFor(dtype), formats::Traits(dtype).block_bytes}});
+  MatmulBatch<Ops>(
+      args, SuperFamily<Ops, Reader>{{formats::UnpackerFor(dtype), formats::Traits(dtype).block_bytes}});
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Products with the 32-element formats, one row against one activation row: eight blocks at a time, which are the
-// eight chains of the canonical order, so that a row is read as one stream. Templates of internal linkage (isa_avx2.h).
+// Products with the 32-element formats, one row against one activation row: eight blocks at a time, which are
+// the eight chains of the canonical order, so that a row is read as one stream. Templates of internal linkage
+// (isa_avx2.h).
 //
-// A format has: kBytes of a block; Codes, those of two blocks as bytes, kMaxCode the largest magnitude; kSigned (codes
-// are signed bytes) or kOffset (codes are unsigned and too large by that); Scale and Scales, the d of one and of eight blocks; kHasMin and then
-// Minimum and Minimums.
+// A format has: kBytes of a block; Codes, those of two blocks as bytes, kMaxCode the largest magnitude;
+// kSigned (codes are signed bytes) or kOffset (codes are unsigned and too large by that); Scale and Scales,
+// the d of one and of eight blocks; kHasMin and then Minimum and Minimums.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -14,19 +15,20 @@ namespace {
 
 constexpr int kPrefetchAhead = 4096;  // bytes: far enough for the memory's latency at full speed
 
-// Eight blocks are dotted as four pairs (i, i + 4), each in two registers: the first 16 codes of both and the last 16.
+// Eight blocks are dotted as four pairs (i, i + 4), each in two registers: the first 16 codes of both and the
+// last 16.
 struct CodePair {
   __m256i first, last;
 };
 
-// Formats whose codes are 16 bytes of nibbles at kNibbles: the first 16 in the low ones.
+// 16 bytes of nibbles each at a and b, the first codes in the low ones.
 inline CodePair NibblePair(const std::byte* a, const std::byte* b) {
   const __m256i bytes = LoadPair(a, b);
   const __m256i mask = _mm256_set1_epi8(15);
   return {_mm256_and_si256(bytes, mask), _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask)};
 }
 
-// The fifth bits of a pair, moved to bit 4 of each code. `high_bits` is where the 32 bits stand.
+// The fifth bits of a pair, put to its codes. a and b are where their 32 bits stand.
 template <class Isa>
 inline CodePair AddFifthBits(CodePair codes, const std::byte* a, const std::byte* b) {
   const uint32_t bits_a = LoadU32(a), bits_b = LoadU32(b);
@@ -191,7 +193,8 @@ inline __m256 AddBlocks(const std::byte* blocks, Row32 x, __m256 chains) {
   chains = _mm256_fmadd_ps(_mm256_mul_ps(Format::Scales(blocks), scale), _mm256_cvtepi32_ps(isum), chains);
   if constexpr (Format::kHasMin) {
     const __m256i xsum = _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
-    chains = _mm256_fmadd_ps(_mm256_mul_ps(Format::Minimums(blocks), scale), _mm256_cvtepi32_ps(xsum), chains);
+    chains =
+        _mm256_fmadd_ps(_mm256_mul_ps(Format::Minimums(blocks), scale), _mm256_cvtepi32_ps(xsum), chains);
   }
   return chains;
 }
@@ -210,7 +213,8 @@ inline __m256 AddLastBlocks(const std::byte* blocks, int n, Row32 x, __m256 chai
   std::memcpy(sums, x.sums, count * 2 * sizeof(int16_t));
   const __m256 added = AddBlocks<Isa, Format>(copy, {q, scale, sums}, chains);
   const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_blendv_ps(chains, added, _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), index)));
+  return _mm256_blendv_ps(chains, added,
+                          _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), index)));
 }
 
 template <class Isa, class Format>

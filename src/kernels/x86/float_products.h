@@ -1,5 +1,5 @@
-// Products with F32, F16 and BF16 weights: tiles of rows × activation rows, 16 lanes each. Templates of internal linkage
-// (isa_avx2.h).
+// Products with F32, F16 and BF16 weights: tiles of rows × activation rows, 16 lanes each. Templates of
+// internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/kernels.h"
@@ -77,14 +77,15 @@ inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, 
 // Rows of weights that stay in the L2 cache while the whole batch passes.
 constexpr size_t kBlockBytes = 256 * 1024;
 
-// kRows and kColumns are the tile's size for batches: as many accumulators as registers allow. Single activation rows
-// take kSingleRows rows of weights at once, to have enough independent chains.
+// kRows and kColumns are the tile's size for batches: as many accumulators as registers allow. Single
+// activation rows take kSingleRows rows of weights at once, to have enough independent chains.
 template <class Isa, class Weight, int kSingleRows, int kRows, int kColumns>
 inline void MatmulFloats(const MatmulArgs& args) {
   const ActivationRows& x = args.x;
   const auto tile = [&]<int R, int C>(int64_t r, int64_t b) {
     DotTile<Isa, Weight, R, C>(args.weights + static_cast<size_t>(r) * args.row_bytes, args.row_bytes,
-                               x.f32 + b * x.columns, x.columns, args.y + b * args.y_stride + r, args.y_stride);
+                               x.f32 + b * x.columns, x.columns, args.y + b * args.y_stride + r,
+                               args.y_stride);
   };
   // Tiles of R rows, then single rows, from r to `end`.
   const auto tiles = [&]<int R, int C>(int64_t r, int64_t end, int64_t b) {

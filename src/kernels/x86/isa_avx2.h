@@ -1,7 +1,7 @@
-// The few operations in which AVX2 and AVX-512 VNNI differ, for the kernels that both share: integer ones, 256 bits wide
-// in both, and the 16 float lanes of a reduction, which are two registers or one.
-// isa_avx512vnni.h is the other one. Included only by files that are compiled for AVX2 or more; everything here has
-// internal linkage, so that no code for one instruction set can be linked into another's callers.
+// The few operations in which AVX2 and AVX-512 VNNI differ, for the kernels that both share: integer ones,
+// 256 bits wide in both, and the 16 float lanes of a reduction, which are two registers or one.
+// isa_avx512vnni.h is the other one. Included only by files that are compiled for AVX2 or more; everything
+// here has internal linkage, so that no code for one instruction set can be linked into another's callers.
 #pragma once
 
 #include <immintrin.h>
@@ -42,8 +42,8 @@ struct Avx2 {
   }
   // Byte i is `value` where bit i of `bits` is set, else 0.
   static inline __m256i SpreadBits(uint32_t bits, int8_t value) {
-    const __m256i byte_of = _mm256_setr_epi64x(0x0000000000000000, 0x0101010101010101, 0x0202020202020202,
-                                               0x0303030303030303);
+    const __m256i byte_of =
+        _mm256_setr_epi64x(0x0000000000000000, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit_of = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201ull));
     const __m256i spread = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(bits)), byte_of);
     const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit_of), bit_of);
@@ -64,7 +64,9 @@ struct Avx2 {
   }
   static inline Lanes LoadBf16(const void* p) {
     const __m256i h = Load256(p);
-    const auto widen = [](__m128i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)); };
+    const auto widen = [](__m128i v) {
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+    };
     return {widen(_mm256_castsi256_si128(h)), widen(_mm256_extracti128_si256(h, 1))};
   }
   static inline void Store(float* p, Lanes v) {

@@ -11,7 +11,9 @@ namespace sluice::kernels {
 namespace {
 
 struct Avx512Vnni {
-  static inline __m256i MulAddPairs(__m256i acc, __m256i a, __m256i b) { return _mm256_dpwssd_epi32(acc, a, b); }
+  static inline __m256i MulAddPairs(__m256i acc, __m256i a, __m256i b) {
+    return _mm256_dpwssd_epi32(acc, a, b);
+  }
   static inline __m256i DotUnsigned(__m256i u, __m256i x) {
     return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, x);
   }

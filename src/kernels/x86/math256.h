@@ -1,5 +1,5 @@
-// The canonical Exp, Tanh and Erf on eight lanes: step for step those of base/math_constants.h. Internal linkage
-// (isa_avx2.h).
+// The canonical Exp, Tanh and Erf on eight lanes: step for step those of base/math_constants.h. Internal
+// linkage (isa_avx2.h).
 #pragma once
 
 #include <immintrin.h>
@@ -33,7 +33,9 @@ inline __m256 Exp(__m256 x) {
 inline __m256 SignBit() { return _mm256_set1_ps(-0.0f); }
 inline __m256 Absolute(__m256 x) { return _mm256_andnot_ps(SignBit(), x); }
 // `magnitude`, whose sign bit is clear, with the sign bit of `sign`.
-inline __m256 WithSign(__m256 magnitude, __m256 sign) { return _mm256_or_ps(magnitude, _mm256_and_ps(SignBit(), sign)); }
+inline __m256 WithSign(__m256 magnitude, __m256 sign) {
+  return _mm256_or_ps(magnitude, _mm256_and_ps(SignBit(), sign));
+}
 
 inline __m256 Tanh(__m256 x) {
   using namespace math_constants;

@@ -1,5 +1,5 @@
-// Products with super-block formats: panels of eight rows, whose integer sums are reduced together, one chain of fma
-// for each row. Templates of internal linkage (isa_avx2.h).
+// Products with super-block formats: panels of eight rows, whose integer sums are reduced together, one chain
+// of fma for each row. Templates of internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/x86/superblocks.h"
@@ -9,8 +9,8 @@ namespace {
 
 // Eight rows against one activation row. `next` is how far ahead, in bytes, the next panel lies.
 template <class Isa, class Format, template <class, class> class Header>
-inline __m256 DotPanel(RowBlocks rows, int64_t blocks, const int8_t* q, const float* scale, const int16_t* sums,
-                       size_t next) {
+inline __m256 DotPanel(RowBlocks rows, int64_t blocks, const int8_t* q, const float* scale,
+                       const int16_t* sums, size_t next) {
   __m256 acc = _mm256_setzero_ps();
   for (int64_t k = 0; k < blocks; ++k) {
     const Superblock x = {q + k * 256, sums + k * 16};

@@ -1,19 +1,20 @@
-// The super-block formats as the 256-bit kernels read them: 32 codes at a time, the group scales of a block, and the
-// floats of eight rows. Templates of internal linkage (isa_avx2.h). Layouts: formats/blocks.h.
+// The super-block formats as the 256-bit kernels read them: 32 codes at a time, the group scales of a block,
+// and the floats of eight rows. Templates of internal linkage (isa_avx2.h). Layouts: formats/blocks.h.
 //
-// A format has: kBytes of a block; kOffset, by which its unsigned codes are too large, or kSigned codes; kHasMin;
-// Codes<Isa, j>: the 32 codes of part j (0 … 7) in their order; and a Header: what is read once for a block of each of
-// eight rows. Header::Scales<j>(r) are the scales of row r's part j as 16 int16: one for each pair of codes.
+// A format has: kBytes of a block; kOffset, by which its unsigned codes are too large, or kSigned codes;
+// kMaxCode, their largest magnitude; kHasMin; Codes<Isa, j>: the 32 codes of part j (0 … 7) in their order;
+// and, where groups have 16 elements, RowScales, RowMinimums and Floats.
+//
+// A header is what single rows need of one block of each of eight rows: d, dmin, RowSum(block, r, x), the
+// lanes of row r's integer sum, and MinSums(blocks, x), the eight sums of minimums.
 #pragma once
-
-#include <type_traits>
 
 #include "kernels/x86/blocks32.h"
 
 namespace sluice::kernels {
 namespace {
 
-// One super-block of activations, with its sums arranged for the formats.
+// One super-block of activations.
 struct Superblock {
   const int8_t* q;
   const int16_t* sums;  // 16
@@ -32,8 +33,8 @@ inline __m256i EvenOddScales(__m128i scales) {
 
 // 16 int16 by group → in the order of EvenOddScales.
 inline __m256i EvenOddSums(const int16_t* sums) {
-  const __m256i order = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+  const __m256i order =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
   return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(Load256(sums), order), 0xd8);
 }
 
@@ -68,7 +69,8 @@ inline __m256 LowHalves(__m256i v) {
 }
 inline __m256 HighHalves(__m256i v) { return LowHalves(_mm256_srli_epi32(v, 16)); }
 
-// Bits 2·plane and up of 32 bytes, moved to bit `to`.
+// Shifts 16-bit words so that bit `from` of each byte comes to bit `to`; what else is moved, the caller masks
+// away.
 template <int from, int to>
 inline __m256i MoveBits(__m256i v) {
   if constexpr (from > to) return _mm256_srli_epi16(v, from - to);
@@ -169,7 +171,8 @@ struct Header16 {
     if constexpr (Format::kOffset != 0) {
       // Codes are too large by kOffset. 32 · sums would overflow int16: half of it, twice.
       constexpr int kTimes = Format::kOffset > 16 ? 2 : 1;
-      const __m256i excess = _mm256_mullo_epi16(EvenOddSums(x.sums), _mm256_set1_epi16(-Format::kOffset / kTimes));
+      const __m256i excess =
+          _mm256_mullo_epi16(EvenOddSums(x.sums), _mm256_set1_epi16(-Format::kOffset / kTimes));
       for (int i = 0; i < kTimes; ++i) acc = Isa::MulAddPairs(acc, scales, excess);
     }
     return AddParts<0>(block, scales, x, acc);
@@ -214,12 +217,13 @@ struct SuperQ5_K {
   static constexpr bool kHasMin = true;
   template <class Isa, int j>
   static inline __m256i Codes(const std::byte* block) {
-    return Isa::OrMasked(NibblePart<j>(block + 48), MoveBits<j, 4>(Load256(block + 16)), _mm256_set1_epi8(16));
+    return Isa::OrMasked(NibblePart<j>(block + 48), MoveBits<j, 4>(Load256(block + 16)),
+                         _mm256_set1_epi8(16));
   }
 };
 
-// Q4_K and Q5_K: the 16 bytes at the head of eight rows' blocks, transposed, so that each scale is decoded for eight
-// rows at once and the minimums need no sum over lanes.
+// Q4_K and Q5_K: the 16 bytes at the head of eight rows' blocks, transposed, so that each scale is decoded
+// for eight rows at once and the minimums need no sum over lanes.
 template <class Isa, class Format>
 struct HeaderQ45 {
   __m256 d;
@@ -230,7 +234,8 @@ struct HeaderQ45 {
 
   explicit inline HeaderQ45(const RowBlocks& blocks) {
     const auto load = [&](int r) {
-      return _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(blocks.row[r])), Load128(blocks.row[r + 4]), 1);
+      return _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(blocks.row[r])),
+                                     Load128(blocks.row[r + 4]), 1);
     };
     const __m256i a = load(0), b = load(1), c = load(2), e = load(3);
     const __m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
@@ -276,8 +281,10 @@ struct HeaderQ45 {
   template <int g>
   inline void SetScales(__m256i bytes) {
     const auto set = [&](int i) {  // byte i of each lane, as two int16
-      const __m256i spread = _mm256_set1_epi32(static_cast<int>(0x80008000u | static_cast<uint32_t>(i * 0x10001)));
-      const __m256i lane = _mm256_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c, 0, 0x00040004, 0x00080008, 0x000c000c);
+      const __m256i spread =
+          _mm256_set1_epi32(static_cast<int>(0x80008000u | static_cast<uint32_t>(i * 0x10001)));
+      const __m256i lane =
+          _mm256_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c, 0, 0x00040004, 0x00080008, 0x000c000c);
       Store256(scale[g + i], _mm256_shuffle_epi8(bytes, _mm256_or_si256(spread, lane)));
     };
     set(0);

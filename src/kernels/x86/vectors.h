@@ -40,7 +40,8 @@ inline __m256i LoadPair(const void* a, const void* b) {
 inline __m256i SumEach(const __m256i v[8]) {
   const __m256i v03 = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
   const __m256i v47 = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
-  return _mm256_add_epi32(_mm256_permute2x128_si256(v03, v47, 0x20), _mm256_permute2x128_si256(v03, v47, 0x31));
+  return _mm256_add_epi32(_mm256_permute2x128_si256(v03, v47, 0x20),
+                          _mm256_permute2x128_si256(v03, v47, 0x31));
 }
 
 // Four registers, each of four lanes of sum i and four of sum i + 4 → the 8 sums in order.
