@@ -108,6 +108,36 @@ TEST(Decode, ZeroScaleGivesZero) {
   for (int i = 0; i < 32; ++i) ASSERT_EQ(out[i], 0.0f);
 }
 
+// Frozen while the reference vectors agreed bit for bit (reference_blocks_test.cc), so that every format
+// stays what it is where those are absent. Eight blocks of random bytes each, scales included.
+TEST(Decode, GoldenHashes) {
+  const std::pair<DType, uint64_t> golden[] = {
+      {DType::kQ4_0, 11388839280668047402u},   {DType::kQ4_1, 16672110174803354996u},
+      {DType::kQ5_0, 15831181194097697134u},   {DType::kQ5_1, 9210845184404668562u},
+      {DType::kQ8_0, 5750222508933922801u},    {DType::kQ2_K, 15277883335039756423u},
+      {DType::kQ3_K, 14098650893768354241u},   {DType::kQ4_K, 7710033269770836658u},
+      {DType::kQ5_K, 1251730736048631414u},    {DType::kQ6_K, 13330721112576933627u},
+      {DType::kIQ2_XXS, 1460153285927763966u}, {DType::kIQ2_XS, 15153955279018666776u},
+      {DType::kIQ3_XXS, 5942407912289345197u}, {DType::kIQ1_S, 2038998191976944212u},
+      {DType::kIQ4_NL, 17770318601423952607u}, {DType::kIQ3_S, 8121457961389614810u},
+      {DType::kIQ2_S, 11589204111160383581u},  {DType::kIQ4_XS, 9891778674593923525u},
+      {DType::kIQ1_M, 13628465881408463026u},  {DType::kTQ1_0, 15200470186763087958u},
+      {DType::kTQ2_0, 18177374706102107215u},  {DType::kMXFP4, 1723670182624367169u},
+      {DType::kNVFP4, 16174072994272928817u},  {DType::kQ1_0, 3470214649815912357u},
+      {DType::kQ2_0, 12339256538519949635u},
+  };
+  size_t quantised = 0;
+  for (const DTypeTraits& traits : AllDTypes()) quantised += IsQuantised(traits.dtype) ? 1 : 0;
+  EXPECT_EQ(quantised, std::size(golden));
+  for (const auto& [dtype, hash] : golden) {
+    const DTypeTraits& traits = Traits(dtype);
+    const auto bytes = RandomBytes(8 * traits.block_bytes, 42);
+    std::vector<float> values(8 * traits.block_length);
+    DecodeRow(dtype, bytes.data(), values);
+    EXPECT_EQ(HashFloats(values), hash) << traits.name;
+  }
+}
+
 // What unpack.h promises about ranges: the kernels' integer widths stand on it.
 TEST(Unpack, RangesOverRandomBlocks) {
   constexpr size_t kBlocks = 200;
