@@ -30,7 +30,8 @@ Result<WeightStore> WeightStore::Open(const gguf::GgufFile& file, memory::Ledger
   }
   uint64_t total = 0;
   for (const Extent& extent : store.extents_) total += AlignUp(extent.size_bytes, kPage) + kPage;
-  SLUICE_TRY_ASSIGN(store.arena_, memory::Arena::Create(total, memory::Account::kWeightsPinned, ledger));
+  SLUICE_TRY_ASSIGN(store.arena_, memory::Arena::Create(total, memory::Account::kWeightsPinned, ledger,
+                                                        {.page_size = platform::PageSize::kHuge}));
   for (Extent& extent : store.extents_) {
     if (extent.size_bytes == 0) continue;
     const uint64_t into_page = extent.file_offset % kPage;

@@ -2,6 +2,7 @@
 // synthetic models, with row lengths that are odd multiples of 32 and of 256.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct GoldenFile {
   std::string Path(std::string* missing) const;
   std::string TestName() const;
 };
+
+inline void PrintTo(const GoldenFile& file, std::ostream* out) { *out << file.name; }
 
 std::vector<GoldenFile> GoldenFiles();
 

@@ -77,6 +77,20 @@ TEST_P(GoldenTest, OneHashHoweverThePromptIsCut) {
   EXPECT_EQ(HashOf({.threads = 2}, 1), expected) << "token by token";
 }
 
+// Past 512 positions attention works in several chunks, which batches and windows may cut anywhere.
+TEST(LongPromptTest, OneHashHoweverItIsCut) {
+  std::string missing;
+  const std::string path = GoldenFile{"synth/Q8_0/256"}.Path(&missing);
+  ASSERT_FALSE(path.empty()) << missing;
+  std::map<int64_t, uint64_t> hashes;
+  for (const int64_t chunk : {512, 64, 7, 1}) {
+    const auto runner = Runner::Open(path, {.threads = chunk == 7 ? 1 : 2, .context_length = 1100, .sequences = 1});
+    ASSERT_NE(runner, nullptr);
+    hashes[chunk] = HashFloats(runner->Logits(Ids(runner->model().config().vocab_size, 1100, 3), chunk));
+    EXPECT_EQ(hashes[chunk], hashes[512]) << "chunks of " << chunk;
+  }
+}
+
 TEST_P(GoldenTest, TheSameLogitsInCompany) {
   const auto runner = Runner::Open(path_);
   ASSERT_NE(runner, nullptr);
