@@ -22,8 +22,7 @@ struct ChatFlags {
 };
 
 Result<int> Chat(const ChatFlags& flags) {
-  ChatSettings settings{.model_name = flags.model.model,
-                        .system = flags.system,
+  ChatSettings settings{.system = flags.system,
                         .interactive = CanEditLines(),
                         .quiet = flags.quiet,
                         .save = !flags.no_save};

@@ -17,9 +17,8 @@
 namespace sluice::app {
 
 struct ChatSettings {
-  std::string model_name;  // as it was asked for
-  std::string home;        // what ~ stands for in /file
-  std::string system;      // of a new conversation; may be empty
+  std::string home;    // what ~ stands for in /file
+  std::string system;  // of a new conversation; may be empty
   AnswerOptions answer;
   bool interactive = false;  // there is a person: greet, prompt, and let mistakes pass
   bool quiet = false;        // no line of figures under an answer

@@ -12,7 +12,7 @@ using Kind = Key::Kind;
 constexpr unsigned char kEscapeByte = 0x1b;
 constexpr std::string_view kPasteEnd = "\033[201~";
 constexpr size_t kMaxParameters = 32;
-constexpr size_t kMaxPaste = 16 << 20;
+constexpr size_t kMaxPaste = 4 << 20;
 
 constexpr unsigned char Ctrl(char letter) { return static_cast<unsigned char>(letter & 0x1f); }
 
@@ -127,7 +127,7 @@ std::optional<Key> KeyDecoder::Paste(unsigned char byte) {
   // Beyond the bound only the end is still looked for.
   if (paste_.size() >= kMaxPaste) paste_.erase(kMaxPaste - kPasteEnd.size(), 1);
   paste_ += static_cast<char>(byte);
-  if (!paste_.ends_with(kPasteEnd)) return std::nullopt;
+  if (byte != kPasteEnd.back() || !paste_.ends_with(kPasteEnd)) return std::nullopt;
   state_ = State::kGround;
   paste_.resize(paste_.size() - kPasteEnd.size());
   // Terminals send Enter for the line ends of what is pasted.

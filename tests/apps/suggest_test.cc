@@ -24,7 +24,7 @@ TEST(SuggestTest, LongWordsAreFarFromEverything) {
 
 TEST(SuggestTest, NearestFirst) {
   const std::vector<std::string> words{"--top-k", "--top-p", "--temp", "--temperature", "--threads"};
-  EXPECT_THAT(Nearest("--tmep", words), ElementsAre("--temp", "--top-k"));
+  EXPECT_THAT(Nearest("--tmep", words), ElementsAre("--temp"));
   EXPECT_THAT(Nearest("--temper", words), ElementsAre("--temp", "--temperature"));
   EXPECT_THAT(Nearest("--frobnicate", words), IsEmpty());
   EXPECT_THAT(Nearest("--top-x", words, 1), ElementsAre("--top-k"));
