@@ -13,8 +13,8 @@ sanitizers() {
   ctest --test-dir build/asan -j "$(nproc)" --output-on-failure
 }
 
-# What must give the same bits on ARM: arithmetic, formats, kernels.
-aarch64_folders="base formats kernels"
+# What must give the same bits on ARM: arithmetic, formats, kernels, and with them whole models.
+aarch64_folders="base formats kernels model"
 
 aarch64_build() {
   local folder targets=()
@@ -26,8 +26,8 @@ aarch64_build() {
   build aarch64-static "${targets[@]}"
 }
 
-# aarch64_tests CPU TABLE: the kernels on qemu's model of the processor. TABLE is the fastest set of kernels that it
-# has, whose tests must really run there.
+# aarch64_tests CPU TABLE: the kernels, and the frozen hashes of models, on qemu's model of the processor. TABLE is the
+# fastest set of kernels that it has, whose tests must really run there.
 aarch64_tests() {
   local log=build/aarch64-static/$1.log
   QEMU_CPU=$1 ctest --test-dir build/aarch64-static/tests/kernels -j "$(nproc)" --output-on-failure | tee "$log"
@@ -35,13 +35,15 @@ aarch64_tests() {
     echo "Tests of $2 did not run on $1"
     return 1
   fi
+  QEMU_CPU=$1 ctest --test-dir build/aarch64-static/tests/model -j "$(nproc)" --output-on-failure \
+    -R OneHashForEveryTableOfKernels
 }
 
 # The rest of what must give the same bits, which doesn't depend on the processor model.
 aarch64_common_tests() {
   local folder
-  for folder in $aarch64_folders; do
-    [ "$folder" = kernels ] || ctest --test-dir "build/aarch64-static/tests/$folder" -j "$(nproc)" --output-on-failure
+  for folder in base formats; do
+    ctest --test-dir "build/aarch64-static/tests/$folder" -j "$(nproc)" --output-on-failure
   done
 }
 
