@@ -25,6 +25,11 @@ constexpr uint64_t Entered(uint64_t gate) { return gate & kCountMask; }
 constexpr uint64_t Finished(uint64_t gate) { return gate >> kFinishedShift & kCountMask; }
 constexpr uint64_t JobNumber(uint64_t gate) { return gate >> kJobShift; }
 
+// The word of a share: ranges [begin, end) that are left.
+constexpr uint64_t MakeShare(uint64_t begin, uint64_t end) { return end << 32 | begin; }
+constexpr uint64_t ShareBegin(uint64_t share) { return share & UINT32_MAX; }
+constexpr uint64_t ShareEnd(uint64_t share) { return share >> 32; }
+
 static_assert(ThreadPool::kMaxThreads <= static_cast<int>(kCountMask));
 
 }  // namespace
@@ -45,6 +50,7 @@ ThreadPool::ThreadPool(Options options) : spin_(options.spin) {
   } catch (const std::system_error&) {
     // The thread limit is reached: work with those that have started.
   }
+  shares_ = std::vector<Share>(helpers_.size() + 1);
 }
 
 ThreadPool::~ThreadPool() {
@@ -58,7 +64,12 @@ void ThreadPool::Execute(const Job& job) {
   SLUICE_CHECK(job.grain >= 1);
   const platform::ScopedFpEnv fp_env;
   job_ = job;
-  next_.store(0, std::memory_order_relaxed);
+  const uint64_t ranges = static_cast<uint64_t>((job.items + job.grain - 1) / job.grain);
+  SLUICE_CHECK(ranges <= UINT32_MAX);
+  const uint64_t workers = shares_.size();
+  for (uint64_t w = 0; w < workers; ++w) {
+    shares_[w].left.store(MakeShare(ranges * w / workers, ranges * (w + 1) / workers), std::memory_order_relaxed);
+  }
   if (helpers_.empty() || (!job.every_worker && job.items <= job.grain)) {
     Work(0);
   } else {
@@ -74,11 +85,29 @@ void ThreadPool::Work(int worker) {
     job_.call(job_.context, worker, worker + 1, worker);
     return;
   }
-  for (;;) {
-    const int64_t begin = next_.fetch_add(job_.grain, std::memory_order_relaxed);
-    if (begin >= job_.items) return;
-    job_.call(job_.context, begin, begin + std::min(job_.grain, job_.items - begin), worker);
+  for (int offset = 0; offset < size(); ++offset) {
+    int64_t range;
+    while (Take(worker, (worker + offset) % size(), &range)) {
+      const int64_t begin = range * job_.grain;
+      job_.call(job_.context, begin, begin + std::min(job_.grain, job_.items - begin), worker);
+    }
   }
+}
+
+// Takes one range of `owner`'s share: the first that is left for the owner, the last for anybody else.
+bool ThreadPool::Take(int worker, int owner, int64_t* range) {
+  std::atomic<uint64_t>& left = shares_[static_cast<size_t>(owner)].left;
+  uint64_t share = left.load(std::memory_order_relaxed);
+  while (ShareBegin(share) < ShareEnd(share)) {
+    const bool own = worker == owner;
+    const uint64_t rest = own ? MakeShare(ShareBegin(share) + 1, ShareEnd(share))
+                              : MakeShare(ShareBegin(share), ShareEnd(share) - 1);
+    if (left.compare_exchange_weak(share, rest, std::memory_order_relaxed)) {
+      *range = static_cast<int64_t>(own ? ShareBegin(share) : ShareEnd(share) - 1);
+      return true;
+    }
+  }
+  return false;
 }
 
 // Sequentially consistent, here and where helpers fall asleep: either the helper, having counted itself as

@@ -53,9 +53,10 @@ class ThreadPool {
   }
 
   // Calls fn(begin, end, worker) for consecutive ranges that cover [0, items), each `grain` long (the last
-  // may be shorter), so every begin is a multiple of grain. Ranges go to whichever worker is free: a slow or
-  // descheduled core holds up at most the one range that it has, and a worker that has not woken when all
-  // ranges are taken is not waited for. Returns when all ranges are done. grain ≥ 1.
+  // may be shorter), so every begin is a multiple of grain. Each worker begins with a stretch of its own and walks through it in
+  // order; one that is done helps the others from their far ends. So a slow or descheduled core holds up at most
+  // the one range that it has, and a worker that has not woken when all ranges are taken is not waited for.
+  // Returns when all ranges are done. grain ≥ 1.
   template <typename F>
   void ParallelFor(int64_t items, int64_t grain, F&& fn) {
     using Fn = std::remove_reference_t<F>;
@@ -82,6 +83,7 @@ class ThreadPool {
 
   void Execute(const Job& job);
   void Work(int worker);
+  bool Take(int worker, int owner, int64_t* range);
   void Open();
   void Close();
   bool Enter(uint64_t* last_job);
@@ -93,8 +95,12 @@ class ThreadPool {
   // The gate through which helpers enter a job: [job number | open | finished helpers | entered helpers]. One
   // word, so that "nobody can enter any more" and "who is still inside" are read and changed together.
   alignas(64) std::atomic<uint64_t> gate_{0};
-  // The next item of ParallelFor that nobody has taken.
-  alignas(64) std::atomic<int64_t> next_{0};
+  // The ranges of ParallelFor that each worker has left, [end | begin] in one word: it takes its own from the front,
+  // and others take from its back. Each worker so walks through one stretch of the items, which memory likes.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> left{0};
+  };
+  std::vector<Share> shares_;
   // Written by the caller while the gate is shut and nobody is inside; read by helpers that have entered.
   alignas(64) Job job_;
 
