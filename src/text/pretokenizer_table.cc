@@ -78,7 +78,8 @@ constexpr const char* kDeepSeekLlmLetters =
     R"(\x{FB00}-\x{FB06}\x{FB13}-\x{FB17}\x{FF21}-\x{FF3A}\x{FF41}-\x{FF5A}\x{10400}-\x{1044F})"
     R"(\x{104B0}-\x{104D3}\x{104D8}-\x{104FB}\x{10C80}-\x{10CB2}\x{10CC0}-\x{10CF2})"
     R"(\x{118A0}-\x{118DF}\x{1E900}-\x{1E943}]+)";
-constexpr const char* kDeepSeekLlmPunctuation = R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)";
+constexpr const char* kDeepSeekLlmPunctuation =
+    R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)";
 constexpr const char* kChineseAndHangul = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
 // The spaces at the very end; the look-behind lets a match start only where a run of them does.
 constexpr const char* kTrailingSpace = R"((?<!\s)\s++\z)";

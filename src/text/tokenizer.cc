@@ -17,7 +17,8 @@
 namespace sluice::text {
 namespace {
 
-constexpr size_t kMaxTextBytes = size_t{1} << 30;
+// Some encoders need 40 bytes for each byte of text.
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
 // Longer special tokens are not looked for in text: this bounds the work at each place.
 constexpr size_t kMaxSpecialBytes = 1024;
 
@@ -186,7 +187,7 @@ Status Tokenizer::Parts::EncodeFragment(std::string_view text, bool after_specia
   } else if (const auto* byte_pairs = std::get_if<BytePairEncoder>(&encoder)) {
     return byte_pairs->Encode(vocabulary, text, out);
   } else if (const auto* unigram = std::get_if<UnigramEncoder>(&encoder)) {
-    unigram->Encode(vocabulary, text, out);
+    return unigram->Encode(vocabulary, text, out);
   } else if (const auto* word_piece = std::get_if<WordPieceOptions>(&encoder)) {
     EncodeWordPiece(vocabulary, text, *word_piece, out);
   }

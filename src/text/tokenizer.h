@@ -50,7 +50,7 @@ class Tokenizer {
 
   const Vocabulary& vocabulary() const;
 
-  // Errors: kUnsupported when the file has no tokenizer, kResourceExhausted when the text is over 1 GiB or
+  // Errors: kUnsupported when the file has no tokenizer, kResourceExhausted when the text is over 64 MiB or
   // runs a split pattern into its step limit. Time grows with the length of the text times its logarithm.
   Result<std::vector<TokenId>> Encode(std::string_view text, EncodeOptions options = {}) const;
 

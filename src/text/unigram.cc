@@ -12,6 +12,9 @@ namespace {
 // How much worse an unknown character is than the worst token, as in SentencePiece.
 constexpr double kUnknownPenalty = 10.0;
 
+// What no text that may be encoded comes near to, unless the character map is made to let it explode.
+constexpr size_t kMaxNormalisedBytes = size_t{256} << 20;
+
 // The best way to reach a place in the text: by this token, which begins at `begin`.
 struct Best {
   double score = -std::numeric_limits<double>::infinity();
@@ -38,7 +41,7 @@ Result<UnigramEncoder> UnigramEncoder::Create(const Vocabulary& vocabulary, cons
   return encoder;
 }
 
-std::string UnigramEncoder::Normalise(std::string_view text) const {
+Result<std::string> UnigramEncoder::Normalise(std::string_view text) const {
   std::string plain;
   plain.reserve(text.size() + text.size() / 8);
   while (!text.empty()) {
@@ -46,6 +49,11 @@ std::string UnigramEncoder::Normalise(std::string_view text) const {
     const size_t size = prefix.size > 0 ? prefix.size : DecodeUtf8(text).size;
     plain += prefix.size > 0 ? prefix.replacement : text.substr(0, size);
     text.remove_prefix(size);
+    if (plain.size() > kMaxNormalisedBytes) {
+      return Fail(ErrorCode::kResourceExhausted,
+                  "the character map of the tokenizer makes more than {} bytes of the text",
+                  kMaxNormalisedBytes);
+    }
   }
   std::string spaced;
   spaced.reserve(plain.size() + 1);
@@ -67,9 +75,9 @@ std::string UnigramEncoder::Normalise(std::string_view text) const {
   return marked;
 }
 
-void UnigramEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
-                            std::vector<TokenId>* out) const {
-  const std::string normalised = Normalise(text);
+Status UnigramEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
+                              std::vector<TokenId>* out) const {
+  SLUICE_TRY_ASSIGN(const std::string normalised, Normalise(text));
   const std::string_view input = normalised;
   std::vector<Best> best(input.size() + 1);
   best[0].score = 0;
@@ -80,9 +88,10 @@ void UnigramEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
   for (size_t begin = 0; begin < input.size();) {
     const size_t first_size = DecodeUtf8(input.substr(begin)).size;
     bool first_is_token = false;
+    uint64_t hash = Vocabulary::Hash(input.substr(begin, first_size));
     const size_t limit = std::min(input.size() - begin, vocabulary.longest_token());
     for (size_t size = first_size; size <= limit;) {
-      const TokenId token = vocabulary.Find(input.substr(begin, size));
+      const TokenId token = vocabulary.Find(input.substr(begin, size), hash);
       if (token != kNoToken && MayBeUsed(vocabulary.Kind(token))) {
         first_is_token |= size == first_size;
         // User-defined tokens are wanted whatever their score says.
@@ -90,7 +99,9 @@ void UnigramEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
         reach(begin, begin + size, wanted ? 0.0 : vocabulary.Score(token), token);
       }
       if (begin + size == input.size()) break;
-      size += DecodeUtf8(input.substr(begin + size)).size;
+      const size_t next = DecodeUtf8(input.substr(begin + size)).size;
+      hash = Vocabulary::Hash(input.substr(begin + size, next), hash);
+      size += next;
     }
     if (!first_is_token) reach(begin, begin + first_size, unknown_score_, kNoToken);
     begin += first_size;
@@ -107,6 +118,7 @@ void UnigramEncoder::Encode(const Vocabulary& vocabulary, std::string_view text,
       AppendBytesOrUnknown(vocabulary, input.substr(best[end].begin, end - best[end].begin), out);
     }
   }
+  return {};
 }
 
 }  // namespace sluice::text

@@ -20,8 +20,9 @@ class UnigramEncoder {
   // Errors: those of CharsMap::Create.
   static Result<UnigramEncoder> Create(const Vocabulary& vocabulary, const VocabularySource& source);
 
-  // Appends the tokens of `text`, normalised. Time: its length times that of the longest token.
-  void Encode(const Vocabulary& vocabulary, std::string_view text, std::vector<TokenId>* out) const;
+  // Appends the tokens of `text`, normalised. Time: its length times that of the longest token. Errors:
+  // kResourceExhausted when normalising makes far too much of it.
+  Status Encode(const Vocabulary& vocabulary, std::string_view text, std::vector<TokenId>* out) const;
 
   bool prefix_space() const { return prefix_space_; }
   size_t memory_bytes() const { return charsmap_.memory_bytes(); }
@@ -29,7 +30,7 @@ class UnigramEncoder {
  private:
   // Applies the character map, marks spaces, and puts one in front or joins runs of them where the model
   // wants that.
-  std::string Normalise(std::string_view text) const;
+  Result<std::string> Normalise(std::string_view text) const;
 
   CharsMap charsmap_;
   bool prefix_space_ = false;

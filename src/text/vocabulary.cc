@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/hash.h"
 #include "text/known_tokens.h"
 #include "text/pretokenizer_table.h"
 #include "text/utf8.h"
@@ -20,10 +19,7 @@ constexpr size_t kLongestLookup = 1024;
 // Real vocabularies need less than two probes for a token. A file made to need many more is refused.
 constexpr size_t kProbesPerToken = 32;
 
-size_t SlotOf(std::string_view text, size_t n_slots) {
-  const uint64_t hash = HashBytes(std::as_bytes(std::span(text)));
-  return (hash ^ (hash >> 32)) & (n_slots - 1);
-}
+size_t SlotOf(uint64_t hash, size_t n_slots) { return (hash ^ (hash >> 32)) & (n_slots - 1); }
 
 // The byte that "<0xNN>" spells, or -1.
 int ByteOfName(std::string_view text) {
@@ -213,7 +209,7 @@ class VocabularyBuilder {
       const TokenId id = static_cast<TokenId>(i);
       const std::string_view text = vocabulary_.Text(id);
       if (text.empty()) continue;
-      size_t slot = SlotOf(text, slots.size());
+      size_t slot = SlotOf(Vocabulary::Hash(text), slots.size());
       while (slots[slot] != kNoToken && vocabulary_.Text(slots[slot]) != text) {
         slot = (slot + 1) & (slots.size() - 1);
         if (++probes > kProbesPerToken * n + 4096) {
@@ -400,9 +396,9 @@ std::string_view Vocabulary::Text(TokenId id) const {
   return std::string_view(texts_).substr(starts_[index], starts_[index + 1] - starts_[index]);
 }
 
-TokenId Vocabulary::Find(std::string_view text) const {
+TokenId Vocabulary::Find(std::string_view text, uint64_t hash) const {
   if (slots_.empty() || text.empty()) return kNoToken;
-  for (size_t slot = SlotOf(text, slots_.size());; slot = (slot + 1) & (slots_.size() - 1)) {
+  for (size_t slot = SlotOf(hash, slots_.size());; slot = (slot + 1) & (slots_.size() - 1)) {
     if (slots_[slot] == kNoToken || Text(slots_[slot]) == text) return slots_[slot];
   }
 }

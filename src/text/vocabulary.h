@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/result.h"
 
 namespace sluice::text {
@@ -33,21 +34,23 @@ struct VocabularySource {
   std::vector<std::string_view> merges;  // tokenizer.ggml.merges
   size_t n_tokens_without_list = 0;      // {architecture}.vocab_size, for model "none"
 
-  // Ids as written in the file; out-of-range values are expected here. The key is
-  // tokenizer.ggml.<name>_token_id.
-  std::optional<int64_t> bos, eos, eot, eom;                 // bos (bert: cls), eos, eot, eom
-  std::optional<int64_t> unknown, separator, padding, mask;  // unknown, seperator (sic), padding, mask
-  std::optional<int64_t> fim_prefix, fim_suffix,
-      fim_middle;  // fim_pre, fim_suf, fim_mid (or prefix, suffix, middle)
-  std::optional<int64_t> fim_pad, fim_repository, fim_separator;  // fim_pad, fim_rep, fim_sep
+  // Ids as written in the file; out-of-range values are expected here. The keys are
+  // tokenizer.ggml.bos_token_id (bert: cls_token_id), eos_…, eot_…, eom_…,
+  std::optional<int64_t> bos, eos, eot, eom;
+  // unknown_token_id, seperator_… (sic), padding_…, mask_…,
+  std::optional<int64_t> unknown, separator, padding, mask;
+  // fim_pre_token_id, fim_suf_…, fim_mid_… (older: prefix_…, suffix_…, middle_…), fim_pad_…, fim_rep_…,
+  // fim_sep_….
+  std::optional<int64_t> fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_separator;
   // Further ids that end an answer: the eos_token_id list of the model's generation config.
   std::vector<int64_t> end_of_generation;
-  std::vector<int64_t> suppressed;  // tokenizer.ggml.suppress_tokens: ids that must never be sampled
+  // Ids that must never be sampled: tokenizer.ggml.suppress_tokens.
+  std::vector<int64_t> suppressed;
 
-  // tokenizer.ggml.add_bos_token, .add_eos_token, .add_sep_token, .add_space_prefix,
-  // .remove_extra_whitespaces
+  // tokenizer.ggml.add_bos_token, add_eos_token, add_sep_token, add_space_prefix, remove_extra_whitespaces
   std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces;
-  std::optional<bool> lowercase, strip_accents;  // tokenizer.ggml.normalizer.lowercase, .strip_accents (bert)
+  // tokenizer.ggml.normalizer.lowercase, normalizer.strip_accents (bert)
+  std::optional<bool> lowercase, strip_accents;
   // tokenizer.ggml.precompiled_charsmap, an array of uint8 or int8 (t5)
   std::span<const std::byte> precompiled_charsmap;
 
@@ -102,11 +105,17 @@ class Vocabulary {
     return Kind(id) == TokenKind::kControl || Kind(id) == TokenKind::kUnknown;
   }
 
-  // The length in bytes of the longest text that Find can find.
+  // The length in bytes of the longest token that encoders look for.
   size_t longest_token() const { return longest_token_; }
 
   // The token with exactly this text, or kNoToken.
-  TokenId Find(std::string_view text) const;
+  TokenId Find(std::string_view text) const { return Find(text, Hash(text)); }
+  // The same with the text's hash at hand. The hash of a longer text goes on from that of its beginning:
+  // Hash("ab") == Hash("b", Hash("a")).
+  TokenId Find(std::string_view text, uint64_t hash) const;
+  static uint64_t Hash(std::string_view text, uint64_t hash = kHashSeed) {
+    return HashBytes(std::as_bytes(std::span(text)), hash);
+  }
   // The token for one byte when characters have none, or kNoToken.
   TokenId ByteToken(uint8_t byte) const { return byte_tokens_[byte]; }
 
@@ -151,8 +160,8 @@ class Vocabulary {
   std::vector<uint32_t> starts_;  // [size + 1] where each text begins in texts_; empty without a token list
   std::vector<TokenKind> kinds_;  // [size], or empty without a token list
   std::vector<float> scores_;     // [size], or empty
-  std::vector<TokenId>
-      slots_;  // hash table from text to id, linear probing; a power of two, at most half full
+  // Hash table from text to id, linear probing; a power of two, at most half full.
+  std::vector<TokenId> slots_;
   size_t longest_token_ = 0;
   std::array<TokenId, 256> byte_tokens_ = {};
   TokenId bos_ = kNoToken, eos_ = kNoToken, eot_ = kNoToken, eom_ = kNoToken, unknown_ = kNoToken;

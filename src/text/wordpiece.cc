@@ -88,6 +88,27 @@ std::vector<std::string> Words(std::string_view text, WordPieceOptions options) 
   return words;
 }
 
+// Appends the longest tokens that cover `word` one after the other. False when nothing fits at some place.
+bool CoverWord(const Vocabulary& vocabulary, std::string_view word, std::vector<TokenId>* out) {
+  while (!word.empty()) {
+    TokenId longest = kNoToken;
+    size_t longest_size = 0;
+    uint64_t hash = kHashSeed;
+    const size_t limit = std::min(word.size(), vocabulary.longest_token());
+    for (size_t size = 1; size <= limit; ++size) {
+      hash = Vocabulary::Hash(word.substr(size - 1, 1), hash);
+      const TokenId token = vocabulary.Find(word.substr(0, size), hash);
+      if (token == kNoToken) continue;
+      longest = token;
+      longest_size = size;
+    }
+    if (longest == kNoToken) return false;
+    out->push_back(longest);
+    word.remove_prefix(longest_size);
+  }
+  return true;
+}
+
 }  // namespace
 
 void EncodeWordPiece(const Vocabulary& vocabulary, std::string_view text, WordPieceOptions options,
@@ -98,18 +119,9 @@ void EncodeWordPiece(const Vocabulary& vocabulary, std::string_view text, WordPi
     AppendMarkingSpaces(" ", &marked);
     marked += word;
     const size_t before = out->size();
-    for (std::string_view rest = marked; !rest.empty();) {
-      size_t size = std::min(rest.size(), vocabulary.longest_token());
-      TokenId token = kNoToken;
-      while (size > 0 && (token = vocabulary.Find(rest.substr(0, size))) == kNoToken) --size;
-      if (token == kNoToken) {
-        out->resize(before);
-        if (vocabulary.unknown() != kNoToken) out->push_back(vocabulary.unknown());
-        break;
-      }
-      out->push_back(token);
-      rest.remove_prefix(size);
-    }
+    if (CoverWord(vocabulary, marked, out)) continue;
+    out->resize(before);
+    if (vocabulary.unknown() != kNoToken) out->push_back(vocabulary.unknown());
   }
 }
 

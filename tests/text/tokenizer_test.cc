@@ -143,6 +143,13 @@ TEST(Tokenizer, OverlongSpecialTokensAreNotLookedFor) {
   EXPECT_EQ(Ids(t, std::string(5000, 'a'), {.parse_special = true}).size(), 5000u);
 }
 
+TEST(Tokenizer, TextsThatAreTooLongAreRefused) {
+  const Tokenizer t = Chat().Make();
+  const Result<std::vector<TokenId>> ids = t.Encode(std::string((size_t{64} << 20) + 1, 'a'));
+  ASSERT_FALSE(ids.has_value());
+  EXPECT_EQ(ids.error().code, ErrorCode::kResourceExhausted);
+}
+
 TEST(Tokenizer, CountsItsMemory) {
   SmallVocabulary small = Chat();
   const size_t before = small.Make().memory_bytes();

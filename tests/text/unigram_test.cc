@@ -133,6 +133,15 @@ TEST(CharsMap, ReplacesWhatItHas) {
   EXPECT_THAT(Pieces(small.Make(), "BA"), ElementsAre("B", "x", "y"));
 }
 
+TEST(CharsMap, AnExplodingMapIsAnError) {
+  const std::vector<std::byte> bytes = MapOfA(std::string(1 << 20, 'x'));
+  SmallVocabulary small = Small(false);
+  small.source.precompiled_charsmap = bytes;
+  const Result<std::vector<TokenId>> ids = small.Make().Encode(std::string(1000, 'A'));
+  ASSERT_FALSE(ids.has_value());
+  EXPECT_EQ(ids.error().code, ErrorCode::kResourceExhausted);
+}
+
 TEST(CharsMap, RefusesSizesThatDoNotFit) {
   const std::vector<std::byte> whole = MapOfA("xy");
   EXPECT_FALSE(CharsMap::Create(std::span(whole).first(3)).has_value());
