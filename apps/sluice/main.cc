@@ -1,5 +1,8 @@
 // sluice: the command-line program. Reads the command line, runs one subcommand, and turns errors into exit codes.
+#include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "command.h"
 #include "glyphs.h"
@@ -53,7 +56,13 @@ int Main(int argc, char** argv) {
     return kExitOk;
   }
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    for (std::string& word : words) {
+      if (word == "-ctk") word = "--kv-k";  // as llama.cpp spells them; -ctk would be read as -c, -t and -k
+      if (word == "-ctv") word = "--kv-v";
+    }
+    std::reverse(words.begin(), words.end());  // CLI11 takes a vector from its end
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const std::string mistake = ExplainMistake(app);

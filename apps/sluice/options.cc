@@ -18,6 +18,8 @@ void ModelFlags::AddTo(CLI::App& command) {
                      "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
   command.add_option("--batch", batch, "Tokens of a prompt read in one go")->capture_default_str();
   command.add_option("--kv", kv, "Type of the KV cache: f16 or f32")->capture_default_str();
+  command.add_option("--kv-k", kv_k, "Type of its keys alone (also -ctk)");
+  command.add_option("--kv-v", kv_v, "Type of its values alone (also -ctv)");
   command.add_option("--override-kv", overrides, "Change a metadata key: KEY=TYPE:VALUE, TYPE int, float, bool or str");
 }
 
@@ -30,13 +32,20 @@ Result<EngineOptions> ModelFlags::Engine() const {
   return options;
 }
 
+namespace {
+
+Result<kv::KvType> ParseKvType(const std::string& name) {
+  if (name == "f16") return kv::KvType::kF16;
+  if (name == "f32") return kv::KvType::kF32;
+  return Fail(ErrorCode::kInvalidArgument, "a KV cache of type '{}' does not run; expected f16 or f32", name);
+}
+
+}  // namespace
+
 Result<ConversationOptions> ModelFlags::Conversation() const {
   ConversationOptions options{.context_length = context_length, .batch = batch};
-  if (kv == "f32") {
-    options.kv_type = kv::KvType::kF32;
-  } else if (kv != "f16") {
-    return Fail(ErrorCode::kInvalidArgument, "--kv '{}': expected f16 or f32", kv);
-  }
+  SLUICE_TRY_ASSIGN(options.k_type, ParseKvType(kv_k.empty() ? kv : kv_k));
+  SLUICE_TRY_ASSIGN(options.v_type, ParseKvType(kv_v.empty() ? kv : kv_v));
   return options;
 }
 

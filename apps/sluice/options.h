@@ -24,7 +24,7 @@ struct ModelFlags {
   std::string memory;  // a size; empty: the default budget
   int64_t context_length = 0;
   int64_t batch = 512;
-  std::string kv = "f16";
+  std::string kv = "f16", kv_k, kv_v;
   std::vector<std::string> overrides;
 
   void AddTo(CLI::App& command);

@@ -29,7 +29,8 @@ namespace sluice {
 struct ConversationOptions {
   int64_t context_length = 0;  // tokens; 0: the model's own, at most 8192, less where the budget is short
   int64_t batch = 512;         // tokens of a prompt that are read in one go
-  kv::KvType kv_type = kv::KvType::kF16;
+  kv::KvType k_type = kv::KvType::kF16;  // of the cache
+  kv::KvType v_type = kv::KvType::kF16;
 };
 
 struct AnswerOptions {

@@ -15,18 +15,33 @@ constexpr int64_t kDefaultContext = 8192;
 constexpr int64_t kSmallestDefaultContext = 256;
 constexpr int64_t kDefaultMaxTokens = 4096;
 
-// The context that a conversation gets when nobody said: the model's own up to a bound, halved until it fits.
-int64_t FittingContext(const Engine& engine, const Model& model, const ConversationOptions& options) {
+session::SessionOptions SessionOptionsFor(const ConversationOptions& options, int64_t context) {
+  return {.context_length = context,
+          .batch = std::min(options.batch, context),
+          .k_type = options.k_type,
+          .v_type = options.v_type};
+}
+
+// `context`, halved while it does not fit and is above `smallest`.
+int64_t FittingContext(const Engine& engine, const Model& model, const ConversationOptions& options, int64_t context,
+                       int64_t smallest) {
   const uint64_t available = engine.context().ledger->Snapshot().available_bytes();
-  int64_t context = std::min(model.config().context_length, kDefaultContext);
-  const auto bytes = [&] {
-    return session::Session::Bytes(model.parts(),
-                                   {.context_length = context, .batch = std::min(options.batch, context),
-                                    .k_type = options.kv_type, .v_type = options.kv_type},
-                                   engine.threads());
-  };
-  while (context > kSmallestDefaultContext && bytes() > available) context /= 2;
+  while (context > smallest &&
+         session::Session::Bytes(model.parts(), SessionOptionsFor(options, context), engine.threads()) > available)
+    context /= 2;
   return context;
+}
+
+// What to try when `context` is more than the budget holds.
+std::string NextStep(const Engine& engine, const Model& model, const ConversationOptions& options, int64_t context) {
+  const memory::LedgerSnapshot ledger = engine.context().ledger->Snapshot();
+  const auto bytes = [&](int64_t tokens) {
+    return session::Session::Bytes(model.parts(), SessionOptionsFor(options, tokens), engine.threads());
+  };
+  const int64_t smaller = FittingContext(engine, model, options, context, 64);
+  const std::string budget = FormatBytes(ledger.total_bytes() + bytes(context));
+  if (bytes(smaller) > ledger.available_bytes()) return fmt::format("it takes a budget of {}", budget);
+  return fmt::format("it takes a budget of {}, or a context of {} tokens", budget, smaller);
 }
 
 }  // namespace
@@ -58,15 +73,23 @@ Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine,
     return Fail(ErrorCode::kInvalidArgument, "a context of {} and a batch of {} tokens; both must be positive",
                 options.context_length, options.batch);
   }
-  const int64_t context =
-      options.context_length != 0 ? options.context_length : FittingContext(engine, *model, options);
-  SLUICE_TRY_ASSIGN(auto session, session::Session::Create(engine.context(), model->parts(),
-                                                           {.context_length = context,
-                                                            .batch = std::min(options.batch, context),
-                                                            .k_type = options.kv_type,
-                                                            .v_type = options.kv_type}));
+  // When nobody said: the model's own up to a bound, as far as it fits.
+  const int64_t context = options.context_length != 0
+                              ? options.context_length
+                              : FittingContext(engine, *model, options,
+                                               std::min(model->config().context_length, kDefaultContext),
+                                               kSmallestDefaultContext);
+  auto session = session::Session::Create(engine.context(), model->parts(), SessionOptionsFor(options, context));
+  if (!session) {
+    Error error = std::move(session).error();
+    if (error.code == ErrorCode::kDoesNotFit) {
+      error.message = fmt::format("a context of {} tokens does not fit: {}; {}", context, error.message,
+                                  NextStep(engine, *model, options, context));
+    }
+    return error;
+  }
   return std::unique_ptr<Conversation>(
-      new Conversation(std::unique_ptr<Impl>(new Impl{engine, std::move(model), std::move(session), {}})));
+      new Conversation(std::unique_ptr<Impl>(new Impl{engine, std::move(model), *std::move(session), {}})));
 }
 
 const std::vector<chat::Message>& Conversation::messages() const { return impl_->messages; }
