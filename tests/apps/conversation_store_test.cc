@@ -71,7 +71,7 @@ TEST_F(ConversationStoreTest, UnknownNamesSuggestTheNearest) {
 
 TEST_F(ConversationStoreTest, CorruptFilesAreNamed) {
   const std::string head = R"({"format":"sluice-conversation","version":1,)";
-  for (const std::string contents : {std::string(""), std::string("[]"), std::string("{\"format\":"),
+  for (const std::string& contents : {std::string(""), std::string("[]"), std::string("{\"format\":"),
                                      std::string(R"({"format":"other","version":1,"messages":[]})"),
                                      std::string(R"({"format":"sluice-conversation","version":2,"messages":[]})"),
                                      head + R"("model":"m"})", head + R"("messages":3})",
