@@ -42,7 +42,7 @@ TEST(ProgramTest, ListsModels) {
   model.AddRandom("token_embd.weight", formats::DType::kQ8_0, {64, 32});
   const gguf::testing::Bytes bytes = model.Build();
   home.Write(".lmstudio/models/me/repo/tiny.gguf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  home.Write(".lmstudio/models/me/repo/broken.gguf", "GGUFrubbish");
+  home.Write(".lmstudio/models/me/repo/broken.gguf", std::string_view("GGUF\3\0\0\0rub", 11));
 
   const auto table = RunProgram(home, {"list"});
   EXPECT_EQ(table.exit_code, 0);
@@ -136,7 +136,7 @@ TEST_F(ChatTest, AtATerminal) {
 }
 
 TEST_F(ChatTest, CtrlCStopsTheAnswerAndNotTheProgram) {
-  AtTerminal chat(home_.path(), Chat({"-n", "100000", "-c", "4096", "--ignore-eos"}));
+  AtTerminal chat(home_.path(), {"chat", model_, "--temp", "0", "-t", "1", "-n", "100000", "-c", "4096", "--ignore-eos"});
   ASSERT_TRUE(chat.WaitFor("> "));
   chat.Type("Once\r");
   ASSERT_TRUE(chat.WaitFor("\r\n"));
