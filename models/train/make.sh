@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Makes the bundled model again, from the data to the files in models/.
-# usage: models/train/make.sh [MINUTES]      (how long to train; 107 unless told)
+# usage: models/train/make.sh [MINUTES]      (how long to train; 110 unless told)
 #
 # Needs Debian's python3-torch, python3-sentencepiece, libopenblas0-pthread, g++ and npm. Work files go to build/models/;
 # training goes on from the checkpoint there when it is run again.
 set -euo pipefail
 cd "$(dirname "$0")"
-minutes=${1:-107}
+minutes=${1:-110}
 models=$(cd .. && pwd)
 work=$models/../build/models
 python=/usr/bin/python3
@@ -18,7 +18,7 @@ fi
 data=$work/package vocabulary=$work/tokenizer.model checkpoint=$work/model.pt
 
 [ -f "$vocabulary" ] || $python tokenizer.py "$data" "${vocabulary%.model}"
-OMP_WAIT_POLICY=passive $python -u train.py "$data" "$vocabulary" "$checkpoint" --minutes "$minutes" --matrix-lr 0.008 --vector-lr 0.0015 \
+OMP_WAIT_POLICY=passive $python -u train.py "$data" "$vocabulary" "$checkpoint" --minutes "$minutes" \
   $([ -f "$checkpoint" ] && echo --resume)
 
 $python questions.py "$data" "$models/questions.jsonl" --text "$models/eval.txt"

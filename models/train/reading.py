@@ -126,13 +126,16 @@ def Reading(rng, held_out=False, level=1.0):
         q = Question(rng, *rng.choice(rows), True)
         q.prompt = rng.choice(FRAMES[1]).format(t=text, q=q.prompt)
         return Dialog("reading", [q])
-    turns = []
-    for row in rng.sample(rows, min(len(rows), rng.choice([1, 2, 3, 4]))):
+    turns, asked = [], set()
+    for _ in range(rng.choice([1, 2, 4, 6])):  # many questions about one text: more answers for the same tokens
+        row = rng.choice(rows)
         q = Question(rng, *row, False)
         if rng.random() < 0.04:
             other = Draw(rng, row[0], pool)
             q = Turn(Question(rng, row[0], *other, False).prompt, DONT_KNOW)
-        turns.append(q)
+        if q.answer == DONT_KNOW or (row, q.answer) not in asked:
+            asked.add((row, q.answer))
+            turns.append(q)
     turns[0].prompt = rng.choice(FRAMES[0]).format(t=text, q=turns[0].prompt)
     return Dialog("reading", turns)
 
@@ -195,14 +198,17 @@ def Lookup(rng, held_out=False, level=1.0):
     if order > 0.8:
         rng.shuffle(lines)
     text = " ".join(Capitalised(x) for x in lines)
-    turns = []
-    for a, b, c in rng.sample(rows, 1 if held_out else min(n, rng.choice([1, 2, 3]))):
+    turns, asked = [], set()
+    for _ in range(1 if held_out else rng.choice([1, 2, 3, 5])):
+        a, b, c = rng.choice(rows)
         train, held, form = t["ask"]
         wanted = c
         if rng.random() < 0.3:
             (train, held, form), wanted = t["back"], a
         answer, accept = form(wanted)
-        turns.append(Turn(Capitalised(rng.choice(held if held_out else train).format(a=a, b=b, c=c)), answer, accept))
+        if answer not in asked:
+            asked.add(answer)
+            turns.append(Turn(Capitalised(rng.choice(held if held_out else train).format(a=a, b=b, c=c)), answer, accept))
     turns[0].prompt = rng.choice(FRAMES[held_out]).format(t=text, q=turns[0].prompt)
     return Dialog("lookup", turns)
 

@@ -21,7 +21,7 @@ import questions
 import tokenizer
 
 
-def Schedule(fraction, step, warmup=60, decay_from=0.65):
+def Schedule(fraction, step, decay_from, warmup=60):
     return min(1.0, step / warmup) * (1.0 if fraction < decay_from else max(0.0, (1 - fraction) / (1 - decay_from)))
 
 
@@ -65,12 +65,13 @@ def Main():
     parser.add_argument("--d-ff", type=int, default=768)
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--short", type=int, default=128, help="row length at first")
-    parser.add_argument("--middle", type=int, default=256, help="and from --middle-from on")
+    parser.add_argument("--middle", type=int, default=160, help="and from --middle-from on")
     parser.add_argument("--middle-from", type=float, default=0.3)
     parser.add_argument("--context", type=int, default=1024)
-    parser.add_argument("--long-from", type=float, default=0.88, help="and full length from here on")
-    parser.add_argument("--matrix-lr", type=float, default=0.02)
-    parser.add_argument("--vector-lr", type=float, default=3e-3)
+    parser.add_argument("--long-from", type=float, default=0.97, help="and full length from here on, before that now and then")
+    parser.add_argument("--matrix-lr", type=float, default=0.008)
+    parser.add_argument("--vector-lr", type=float, default=1.5e-3)
+    parser.add_argument("--decay-from", type=float, default=0.45, help="share of the run after which the learning rates fall")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-minutes", type=float, default=5)
@@ -102,7 +103,8 @@ def Main():
     while spent < total:
         fraction = spent / total
         loader.level.value = min(1.0, max(0.0, 4 * (fraction - 0.12)))
-        loader.length.value = args.short if fraction < args.middle_from else args.middle if fraction < args.long_from else args.context
+        long = fraction >= args.long_from or (fraction >= args.middle_from and optimizer.steps % 16 == 0)
+        loader.length.value = args.context if long else args.middle if fraction >= args.middle_from else args.short
         ids, weights = loader.Next()
         ids, weights = torch.from_numpy(ids), torch.from_numpy(weights)
         wanted = weights[:, 1:].reshape(-1).nonzero().squeeze(1)
@@ -113,7 +115,7 @@ def Main():
         else:
             loss = fused.Loss.apply(hidden, net.embed, target, w)
         loss.backward()
-        optimizer.Step(Schedule(fraction, optimizer.steps + 1))
+        optimizer.Step(Schedule(fraction, optimizer.steps + 1, args.decay_from))
         losses.append(loss.item())
         tokens += ids.numel()
         now = time.time()
