@@ -68,6 +68,7 @@ class Probe {
     const Message messages[] = {Make("user", kUserText)};
     const Message with_system[] = {Make("system", kSystemText), Make("user", kUserText)};
     const Result<std::string> plain = Render(messages);
+    if (!plain && plain.error().code == ErrorCode::kResourceExhausted) return plain.error();
     for (const NoTools no_tools : {NoTools::kNull, NoTools::kAbsent, NoTools::kEmptyList}) {
       result_.shape.no_tools = no_tools;
       for (const bool parts : {false, true}) {

@@ -16,7 +16,7 @@ namespace sluice::chat::jinja {
 // the steps takes well under a second, the bytes stay under 100 MB with what the allocator adds.
 struct Limits {
   size_t template_bytes = 256 * kKiB;
-  uint64_t steps = 3'000'000;
+  uint64_t steps = 2'000'000;
   size_t live_bytes = 32 * kMiB;  // strings, lists and dicts that exist at one time, the output included
   size_t output_bytes = 16 * kMiB;
   int parse_depth = 100;  // nested blocks, brackets, operators
@@ -52,6 +52,7 @@ class Meter {
     return true;
   }
   void Release(size_t bytes) { bytes_left_ += bytes; }
+  size_t bytes_left() const { return bytes_left_; }
 
  private:
   uint64_t steps_left_;

@@ -109,7 +109,7 @@ Result<Value> AddSequences(const Value& a, const Value& b, Heap* heap) {
 Result<Value> RepeatSequence(const Value& sequence, int64_t times, Heap* heap) {
   if (const Text* text = sequence.text()) {
     TextBuilder builder(heap->meter());
-    for (int64_t i = 0; i < times && !text->empty() && !builder.exhausted(); ++i) builder.Append(*text);
+    builder.AppendRepeated(*text, times);
     return ToValue(builder.Finish());
   }
   const std::vector<Value> items = sequence.list()->items;

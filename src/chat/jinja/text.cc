@@ -44,6 +44,12 @@ void TextBuilder::Append(const Text& text, size_t begin, size_t end) {
   text.VisitRuns(begin, end, [this](std::string_view bytes, bool trusted) { Append(bytes, trusted); });
 }
 
+void TextBuilder::AppendRepeated(const Text& text, int64_t times) {
+  if (text.empty() || times <= 0) return;
+  if (static_cast<uint64_t>(times) > meter_->bytes_left() / text.size()) return Exhaust();
+  for (; times > 0 && !exhausted_; --times) Append(text);
+}
+
 Result<Text> TextBuilder::Finish() {
   if (exhausted_) return Fail(ErrorCode::kResourceExhausted, "the template makes too much text");
   if (bytes_.empty()) return Text();

@@ -71,6 +71,8 @@ class TextBuilder {
   void Append(const Text& text) { Append(text, 0, text.size()); }
   void Append(const Text& text, size_t begin, size_t end);
 
+  // `times` may be anything; negative is none.
+  void AppendRepeated(const Text& text, int64_t times);
   // Counts work on the way to what is appended, like Meter::SpendBytes.
   void Work(size_t bytes) {
     if (!meter_->SpendBytes(bytes)) Exhaust();

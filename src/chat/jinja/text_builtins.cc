@@ -133,14 +133,16 @@ Result<Value> Pad(Call& call, int64_t default_width, int before_halves) {
   SLUICE_TRY_ASSIGN(const int64_t width, call.Integer(0, default_width));
   SLUICE_TRY_ASSIGN(const Text fill, call.String(1, " "));
   SLUICE_TRY(call.heap.SpendBytes(text.size()));
-  const int64_t padding = std::max<int64_t>(0, width - CountChars(text.view()));
+  // A width that is negative, or beyond all bounds, is as good as these.
+  const int64_t clamped = std::clamp<int64_t>(width, 0, int64_t{1} << 40);
+  const int64_t padding = std::max<int64_t>(0, clamped - CountChars(text.view()));
   // An odd blank goes to the left of an odd width, as in Python.
   const int64_t before =
       before_halves == 1 ? padding / 2 + (padding & width & 1) : (before_halves == 2 ? padding : 0);
   TextBuilder builder(call.heap.meter());
-  for (int64_t i = 0; i < before && !builder.exhausted(); ++i) builder.Append(fill);
+  builder.AppendRepeated(fill, before);
   builder.Append(text);
-  for (int64_t i = before; i < padding && !builder.exhausted(); ++i) builder.Append(fill);
+  builder.AppendRepeated(fill, padding - before);
   return ToValue(builder.Finish());
 }
 
@@ -154,7 +156,7 @@ Result<Value> ZeroFill(Call& call) {
   const bool sign = !text.empty() && (text.view()[0] == '-' || text.view()[0] == '+');
   TextBuilder builder(call.heap.meter());
   if (sign) builder.Append(text, 0, 1);
-  for (int64_t i = CountChars(text.view()); i < width && !builder.exhausted(); ++i) builder.Append("0", true);
+  builder.AppendRepeated(Text::Literal("0"), width - CountChars(text.view()));
   builder.Append(text, sign ? 1 : 0, text.size());
   return ToValue(builder.Finish());
 }
