@@ -93,7 +93,7 @@ TEST(BytePair, AnyBytesComeBack) {
   }
 }
 
-TEST(BytePair, ABytewithoutATokenIsShownAsReplacement) {
+TEST(BytePair, AByteWithoutATokenIsShownAsReplacement) {
   SmallVocabulary small("gpt2", "gpt-2");
   for (int byte = 0; byte < 256; ++byte) {
     std::string text;
