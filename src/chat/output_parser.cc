@@ -63,6 +63,14 @@ std::vector<OutputEvent> OutputParser::Finish() {
   return std::exchange(events_, {});
 }
 
+bool OutputParser::Reads(std::string_view control_token) const {
+  if (harmony() || state_ == State::kToolCall) return true;
+  const ToolCallMarkers& tools = capabilities_.tool_call_markers;
+  const auto part_of = [&](std::string_view marker) { return marker.find(control_token) != marker.npos; };
+  return part_of(capabilities_.think_open) || part_of(capabilities_.think_close) ||
+         (parse_tools_ && (part_of(tools.open) || part_of(tools.close)));
+}
+
 bool OutputParser::Step(bool at_end) {
   if (skip_blanks_) {
     pending_.erase(0, pending_.find_first_not_of(kBlanks));

@@ -37,6 +37,9 @@ class OutputParser {
   // The generation ended: what was held back comes out. The parser is done.
   std::vector<OutputEvent> Finish();
 
+  // Does the parser need the text of this control token, if it comes next? Others say nothing.
+  bool Reads(std::string_view control_token) const;
+
   // Is what comes next part of a thought? (For --think BUDGET and for dimming.)
   bool in_reasoning() const { return state_ == State::kReasoning; }
 

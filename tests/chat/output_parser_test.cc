@@ -98,6 +98,23 @@ TEST(OutputParser, TextComesAsSoonAsItIsDecided) {
   EXPECT_TRUE(parser.Finish().empty());
 }
 
+TEST(OutputParser, ReadsTheControlTokensThatAreMarkers) {
+  Capabilities c;
+  c.reasoning = ReasoningFormat::kTags;
+  c.think_open = "<|channel>thought\n";
+  c.think_close = "<channel|>";
+  c.tool_call_markers = {"<calls>", "</calls>", false};
+  OutputParser parser(c, true, false);
+  EXPECT_TRUE(parser.Reads("<|channel>"));
+  EXPECT_TRUE(parser.Reads("<channel|>"));
+  EXPECT_TRUE(parser.Reads("<calls>"));
+  EXPECT_FALSE(parser.Reads("<|im_start|>"));
+  EXPECT_FALSE(parser.Reads("<call>"));
+  parser.Feed("<calls>");
+  EXPECT_TRUE(parser.Reads("<call>"));  // its inside may be made of control tokens
+  EXPECT_FALSE(OutputParser(c, false, false).Reads("<calls>"));
+}
+
 // Whatever comes: no crash, and all text that isn't part of a marker comes out once, in order, in any chunks.
 TEST(OutputParser, HostileOutput) {
   const Json data = ReadData("outputs.json");

@@ -127,15 +127,19 @@ Result<Value> RemoveSuffix(Call& call) {
 
 // --- Padding ---
 
+// args[0]. What is negative, or beyond all bounds, is as good as the ends of this range.
+Result<int64_t> Width(Call& call, int64_t absent) {
+  SLUICE_TRY_ASSIGN(const int64_t width, call.Integer(0, absent));
+  return std::clamp<int64_t>(width, 0, int64_t{1} << 40);
+}
+
 // To args[0] characters with args[1]; `before`: which share of the padding, in halves, goes in front.
 Result<Value> Pad(Call& call, int64_t default_width, int before_halves) {
   SLUICE_TRY_ASSIGN(const Text text, call.SelfText());
-  SLUICE_TRY_ASSIGN(const int64_t width, call.Integer(0, default_width));
+  SLUICE_TRY_ASSIGN(const int64_t width, Width(call, default_width));
   SLUICE_TRY_ASSIGN(const Text fill, call.String(1, " "));
   SLUICE_TRY(call.heap.SpendBytes(text.size()));
-  // A width that is negative, or beyond all bounds, is as good as these.
-  const int64_t clamped = std::clamp<int64_t>(width, 0, int64_t{1} << 40);
-  const int64_t padding = std::max<int64_t>(0, clamped - CountChars(text.view()));
+  const int64_t padding = std::max<int64_t>(0, width - CountChars(text.view()));
   // An odd blank goes to the left of an odd width, as in Python.
   const int64_t before =
       before_halves == 1 ? padding / 2 + (padding & width & 1) : (before_halves == 2 ? padding : 0);
@@ -152,7 +156,7 @@ Result<Value> PadRight(Call& call) { return Pad(call, 0, 0); }
 
 Result<Value> ZeroFill(Call& call) {
   const Text& text = call.text();
-  SLUICE_TRY_ASSIGN(const int64_t width, call.Integer(0, 0));
+  SLUICE_TRY_ASSIGN(const int64_t width, Width(call, 0));
   const bool sign = !text.empty() && (text.view()[0] == '-' || text.view()[0] == '+');
   TextBuilder builder(call.heap.meter());
   if (sign) builder.Append(text, 0, 1);
