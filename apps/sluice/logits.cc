@@ -27,7 +27,7 @@ Result<int> Logits(const LogitsFlags& flags) {
     SLUICE_TRY_ASSIGN(ids, opened.model->EncodeText(flags.prompt));
   }
   if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no ids: give --ids 1,2,3 or a prompt");
-  if (options.context_length == 0) options.context_length = std::max<int64_t>(256, static_cast<int64_t>(ids.size()));
+  if (options.context_length == 0) options.context_length = static_cast<int64_t>(ids.size());
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(*opened.engine, opened.model, options));
   const size_t vocab_size = static_cast<size_t>(opened.model->config().vocab_size);
   const size_t rows = flags.last ? 1 : ids.size();

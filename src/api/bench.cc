@@ -20,6 +20,8 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+constexpr int64_t kMostTokens = int64_t{1} << 26;
+
 template <typename F>
 double MedianOf(const std::vector<BenchSample>& samples, F&& figure) {
   std::vector<double> values;
@@ -62,8 +64,9 @@ double BenchReport::prefill_macs_per_second() const {
 
 Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model, const BenchOptions& options,
                           const std::function<bool()>& go_on) {
-  if (options.prompt_tokens < 0 || options.decode_tokens < 0 || options.depth < 0 || options.repetitions < 1 ||
-      options.repetitions > 1000) {
+  const auto countable = [](int64_t tokens) { return tokens >= 0 && tokens <= kMostTokens; };
+  if (!countable(options.prompt_tokens) || !countable(options.decode_tokens) || !countable(options.depth) ||
+      options.repetitions < 1 || options.repetitions > 1000) {
     return Fail(ErrorCode::kInvalidArgument, "prompt {}, decode {} and depth {} tokens, {} repetitions: out of range",
                 options.prompt_tokens, options.decode_tokens, options.depth, options.repetitions);
   }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "sample/answer_quality.h"
+#include "text/utf8.h"
 
 namespace sluice {
 
@@ -133,6 +134,10 @@ Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat:
                                        session::GenerateOptions generate, const AnswerOptions& options,
                                        const session::EventSink& sink) {
   if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "the prompt is empty");
+  for (const std::string& stop : options.stop) {
+    // Half a character would be held back from a whole one, and text is shown in whole ones.
+    if (!text::IsValidUtf8(stop)) return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
+  }
   const int64_t room = session->context_length() - static_cast<int64_t>(ids.size());
   if (room < 1) {
     return Fail(ErrorCode::kDoesNotFit,

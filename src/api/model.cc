@@ -87,7 +87,11 @@ Result<std::vector<TokenId>> EncodePrompt(const text::Tokenizer& tokenizer, std:
 }
 
 Result<std::vector<TokenId>> Model::EncodeText(std::string_view text) const {
-  return tokenizer().Encode(text, {.add_special = true, .parse_special = false});
+  SLUICE_TRY_ASSIGN(std::vector<TokenId> ids, tokenizer().Encode(text));
+  const text::Vocabulary& vocabulary = tokenizer().vocabulary();
+  // No EOS behind it, whatever the file says: the text goes on.
+  if (vocabulary.add_bos()) ids.insert(ids.begin(), vocabulary.bos());
+  return ids;
 }
 
 Result<Vocabulary> OpenVocabulary(const std::string& path, std::span<const std::string> overrides) {

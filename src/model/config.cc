@@ -42,7 +42,17 @@ class Keys {
     for (const uint32_t value : values) SLUICE_TRY(Check(key, value, limit));
     return values;
   }
-  Result<float> FloatOr(std::string_view key, float fallback) const { return metadata_.GetF32Or(Of(key), fallback); }
+  // As SizeOr, for what 0 turns off.
+  Result<uint32_t> SizeOrOff(std::string_view key, uint32_t limit, uint32_t fallback) const {
+    SLUICE_TRY_ASSIGN(const uint32_t value, metadata_.GetU32Or(Of(key), fallback));
+    if (value != 0) SLUICE_TRY(Check(key, value, limit));
+    return value;
+  }
+  Result<float> FloatOr(std::string_view key, float fallback) const {
+    SLUICE_TRY_ASSIGN(const float value, metadata_.GetF32Or(Of(key), fallback));
+    SLUICE_TRY(CheckFinite(key, value));
+    return value;
+  }
   Result<bool> BoolOr(std::string_view key, bool fallback) const { return metadata_.GetBoolOr(Of(key), fallback); }
   Result<std::string_view> StringOr(std::string_view key, std::string_view fallback) const {
     return metadata_.GetStringOr(Of(key), fallback);
@@ -60,10 +70,14 @@ class Keys {
         return Fail(ErrorCode::kCorrupt, "{} has {} values for {} layers", Of(key), array.size(), layers);
       }
       std::vector<float> values;
-      for (size_t i = 0; i < array.size(); ++i) values.push_back(array[i]);
+      for (size_t i = 0; i < array.size(); ++i) {
+        SLUICE_TRY(CheckFinite(key, array[i]));
+        values.push_back(array[i]);
+      }
       return values;
     }
     SLUICE_TRY_ASSIGN(const float value, metadata_.GetF32(Of(key)));
+    SLUICE_TRY(CheckFinite(key, value));
     return std::vector<float>(layers, value);
   }
 
@@ -71,6 +85,10 @@ class Keys {
   Status Check(std::string_view key, uint32_t value, uint32_t limit) const {
     if (value >= 1 && value <= limit) return {};
     return Fail(ErrorCode::kCorrupt, "{} is {}; expected 1 to {}", Of(key), value, limit);
+  }
+  Status CheckFinite(std::string_view key, float value) const {
+    if (std::isfinite(value)) return {};
+    return Fail(ErrorCode::kCorrupt, "{} is {}; expected a finite number", Of(key), value);
   }
 
   const gguf::Metadata& metadata_;
@@ -180,7 +198,7 @@ Result<std::vector<bool>> SlidingPattern(const Keys& keys, uint32_t n_layers, in
     for (uint32_t i = 0; i < n_layers; ++i) pattern[i] = flags[i] != 0;
     return pattern;
   }
-  SLUICE_TRY_ASSIGN(const uint32_t period, keys.SizeOr(kKey, kMaxLayers, static_cast<uint32_t>(family_period)));
+  SLUICE_TRY_ASSIGN(const uint32_t period, keys.SizeOrOff(kKey, kMaxLayers, static_cast<uint32_t>(family_period)));
   for (uint32_t i = 0; i < n_layers; ++i) pattern[i] = period > 0 && i % period < period - 1;
   return pattern;
 }
@@ -194,7 +212,7 @@ Status ReadLayers(const Keys& keys, uint32_t n_layers, Config& config) {
   }
   SLUICE_TRY_ASSIGN(const auto d_ff, keys.SizePerLayer("feed_forward_length", n_layers, kMaxWidth));
 
-  SLUICE_TRY_ASSIGN(const uint32_t window, keys.SizeOr("attention.sliding_window", kMaxContext, 0));
+  SLUICE_TRY_ASSIGN(const uint32_t window, keys.SizeOrOff("attention.sliding_window", kMaxContext, 0));
   const bool slides = window > 0 && (recipe.window == Window::kAllButEveryNth ||
                                      (recipe.window == Window::kExaone4 && n_layers == 64));
   SLUICE_TRY_ASSIGN(const std::vector<bool> pattern, SlidingPattern(keys, n_layers, recipe.window_period));
@@ -206,6 +224,10 @@ Status ReadLayers(const Keys& keys, uint32_t n_layers, Config& config) {
     if (n_heads[i] % n_kv_heads[i] != 0) {
       return Fail(ErrorCode::kCorrupt, "{} is {} in layer {}; it must divide the {} heads",
                   keys.Of("attention.head_count_kv"), n_kv_heads[i], i, n_heads[i]);
+    }
+    if (recipe.alibi && n_heads[i] != n_heads[0]) {
+      return Fail(ErrorCode::kUnsupported, "{} is {} in layer {} and {} in layer 0: ALiBi's slopes are those of one number",
+                  keys.Of("attention.head_count"), n_heads[i], i, n_heads[0]);
     }
     layer.n_heads = static_cast<int>(n_heads[i]);
     layer.n_kv_heads = static_cast<int>(n_kv_heads[i]);

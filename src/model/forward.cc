@@ -47,6 +47,8 @@ std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
   return slopes;
 }
 
+bool GoesOn(const GoOn& go_on) { return !go_on || go_on(); }
+
 // Largest sizes over the layers.
 struct Widths {
   int64_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0, pairs = 0;
@@ -177,22 +179,36 @@ Status Forward::Admit(std::span<const BatchRow> rows) {
                   config_.vocab_size);
     }
   }
+  // Learned positions end where the model's table does.
+  const int64_t positions = weights_.position_embedding ? weights_.position_embedding.rows : INT64_MAX;
   rows_.clear();
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (Status appended = rows[i].sequence->Append(1); !appended) {
-      for (size_t j = i; j-- > 0;) rows[j].sequence->Truncate(rows[j].sequence->length() - 1);
-      return appended;
+    const int64_t position = rows[i].sequence->length();
+    Status admitted = position < positions
+                          ? rows[i].sequence->Append(1)
+                          : Fail(ErrorCode::kDoesNotFit, "the model has {} positions, and all are taken", positions);
+    if (!admitted) {
+      Withdraw(rows.first(i));
+      return admitted;
     }
-    rows_.push_back({rows[i].sequence, rows[i].sequence->length() - 1});
+    rows_.push_back({rows[i].sequence, position});
   }
   return {};
 }
 
-Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink) {
+// Takes the rows' positions back, in any case the last ones of their sequences.
+void Forward::Withdraw(std::span<const BatchRow> rows) {
+  for (const BatchRow& row : rows) row.sequence->Truncate(row.sequence->length() - 1);
+}
+
+Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
   Embed(rows);
   for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
-    RunLayer(layer, cache);
+    if (!RunLayer(layer, cache, go_on)) {
+      Withdraw(rows);
+      return Fail(ErrorCode::kInterrupted, "stopped in layer {} of {}", layer, config_.layers.size());
+    }
     Observe(Stage::kLayerOutput, layer, buffers_->hidden, config_.d_model);
   }
   Output(rows, sink);
@@ -246,7 +262,7 @@ void Forward::AddNormalized(const NormWeights& norm, float* branch, float* resid
   });
 }
 
-void Forward::RunLayer(int index, kv::Cache& cache) {
+bool Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
   Buffers& b = *buffers_;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
@@ -268,16 +284,16 @@ void Forward::RunLayer(int index, kv::Cache& cache) {
       attention_input = b.ffn_normed;
     }
     Attend(index, attention_input, cache, b.hidden);
-    FeedForward(index, ffn_input, b.hidden);
-    return;
+    return GoesOn(go_on) && FeedForward(index, ffn_input, b.hidden, go_on);
   }
   Attend(index, attention_input, cache, b.hidden);
+  if (!GoesOn(go_on)) return false;
   ffn_input = b.hidden;
   if (w.ffn_norm.present) {
     Normalize(w.ffn_norm, b.hidden, d_model, b.normed);
     ffn_input = b.normed;
   }
-  FeedForward(index, ffn_input, b.hidden);
+  return FeedForward(index, ffn_input, b.hidden, go_on);
 }
 
 void Forward::Attend(int index, const float* input, kv::Cache& cache, float* residual) {
@@ -378,7 +394,7 @@ void Forward::PrepareHeads(int index, kv::Cache& cache) {
   });
 }
 
-void Forward::FeedForward(int index, const float* input, float* residual) {
+bool Forward::FeedForward(int index, const float* input, float* residual, const GoOn& go_on) {
   Buffers& b = *buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
@@ -402,6 +418,7 @@ void Forward::FeedForward(int index, const float* input, float* residual) {
       ops::ProjectGated(context_, b.scratch, b.input, w.up, nullptr, activation, b.ffn, nullptr);
     }
   }
+  if (!GoesOn(go_on)) return false;
   if (w.ffn_sub_norm.present) Normalize(w.ffn_sub_norm, b.ffn, layer.d_ff, b.ffn);
 
   Observe(Stage::kFfnActivated, index, b.ffn, layer.d_ff);
@@ -414,6 +431,7 @@ void Forward::FeedForward(int index, const float* input, float* residual) {
                                 .multiplier = config_.residual_scale};
   ops::Project(context_, b.scratch, b.input, {&down, 1});
   if (post_norm) AddNormalized(w.post_ffn_norm, b.branch, residual);
+  return GoesOn(go_on);
 }
 
 void Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink) {

@@ -35,6 +35,9 @@ struct BatchRow {
 // Called with the index of a row in the batch and its logits [vocab_size], valid during the call.
 using LogitsSink = std::function<void(size_t row, std::span<const float> logits)>;
 
+// Asked a few times in every layer; false abandons the batch.
+using GoOn = std::function<bool()>;
+
 // What an observer can look at: the inputs of the matrices, and the stages between. Each is a matrix with one row for
 // each row of the batch.
 enum class Stage {
@@ -68,20 +71,23 @@ class Forward {
   // For statistics and tests: called between the steps of a batch. Changes nothing.
   void set_observer(Observer observer) { observer_ = std::move(observer); }
 
-  // Runs 1 … max_batch rows. Errors, before anything is computed or stored: kInvalidArgument for a token outside the
-  // vocabulary, kDoesNotFit when a sequence or the cache is full.
-  Status Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink);
+  // Runs 1 … max_batch rows. Errors, each leaving the sequences as they were: kInvalidArgument for a token outside the
+  // vocabulary, kDoesNotFit when a sequence or the cache is full or the model has no such position, kInterrupted when
+  // `go_on` says so.
+  Status Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on = {});
 
  private:
   struct Buffers;
   Forward(const runtime::Context& context, const Config& config, const Weights& weights, int64_t max_batch);
 
   Status Admit(std::span<const BatchRow> rows);
+  static void Withdraw(std::span<const BatchRow> rows);
   void Embed(std::span<const BatchRow> rows);
-  void RunLayer(int index, kv::Cache& cache);
+  // False when `go_on` ended it.
+  bool RunLayer(int index, kv::Cache& cache, const GoOn& go_on);
   void Attend(int index, const float* input, kv::Cache& cache, float* residual);
   void PrepareHeads(int index, kv::Cache& cache);
-  void FeedForward(int index, const float* input, float* residual);
+  bool FeedForward(int index, const float* input, float* residual, const GoOn& go_on);
   void Output(std::span<const BatchRow> rows, const LogitsSink& sink);
 
   // y = norm(x), row by row, rows of `width`. x may be y.

@@ -1,9 +1,22 @@
 #include "model/model.h"
 
+#include "base/units.h"
 #include "gguf/overrides.h"
 #include "model/vocabulary.h"
 
 namespace sluice::model {
+
+namespace {
+
+Error WithNextStep(Error error, const gguf::GgufFile& file, const memory::Ledger& ledger) {
+  if (error.code != ErrorCode::kDoesNotFit) return error;
+  uint64_t bytes = ledger.Snapshot().total_bytes();
+  for (const gguf::Tensor& tensor : file.tensors()) bytes += tensor.size_bytes;
+  error.message += fmt::format("; it takes a budget above {}, or a file with fewer bits per weight", FormatBytes(bytes));
+  return error;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Model>> Model::Open(const runtime::Context& context, const std::string& path,
                                            const ModelOptions& options) {
@@ -15,7 +28,9 @@ Result<std::unique_ptr<Model>> Model::Open(const runtime::Context& context, cons
   if (!tokenizer) return Annotate(std::move(tokenizer).error(), path);
   std::unique_ptr<Model> model(new Model(std::move(file), *std::move(config), *std::move(tokenizer)));
   // The store keeps a pointer to the file, so it is made when the file has come to rest.
-  SLUICE_TRY_ASSIGN(model->store_, weights::WeightStore::Open(model->file_, *context.ledger));
+  auto store = weights::WeightStore::Open(model->file_, *context.ledger);
+  if (!store) return Annotate(WithNextStep(std::move(store).error(), model->file_, *context.ledger), path);
+  model->store_ = *std::move(store);
   auto weights = BindWeights(model->config_, model->store_);
   if (!weights) return Annotate(std::move(weights).error(), path);
   model->weights_ = *std::move(weights);

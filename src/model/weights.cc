@@ -15,7 +15,8 @@ class Binder {
  public:
   Binder(weights::WeightStore& store, Weights& weights) : store_(store), weights_(weights) {}
 
-  bool Has(const std::string& name) const { return store_.file().Find(name) != nullptr; }
+  const gguf::Tensor* Find(const std::string& name) const { return store_.file().Find(name); }
+  bool Has(const std::string& name) const { return Find(name) != nullptr; }
 
   // A matrix [rows, columns] of any type that products take.
   Result<tensor::TensorView> Matrix(const std::string& name, int64_t rows, int64_t columns) {
@@ -174,7 +175,9 @@ Result<QkNormWeights> BindQkNorm(Binder& binder, const std::string& name, const 
 Status BindFeedForward(Binder& binder, const std::string& blk, const Config& config, const LayerConfig& layer,
                        LayerWeights& w) {
   const int64_t d_model = config.d_model, d_ff = layer.d_ff;
-  if (config.recipe->gated && !binder.Has(blk + "ffn_gate.weight") && binder.Has(blk + "ffn_up.weight")) {
+  const gguf::Tensor* up = binder.Find(blk + "ffn_up.weight");
+  const bool fused = up != nullptr && up->rows() == static_cast<uint64_t>(2 * d_ff);
+  if (config.recipe->gated && fused && !binder.Has(blk + "ffn_gate.weight")) {
     SLUICE_TRY_ASSIGN(const ops::Linear both, binder.Linear(blk + "ffn_up", 2 * d_ff, d_model));
     w.gate = Slice(both, 0, d_ff);
     w.up = Slice(both, d_ff, d_ff);

@@ -115,8 +115,11 @@ Result<Generation> Generate(Session& session, const chat::Capabilities& capabili
   int64_t reasoning_tokens = 0;
   bool closed = false;
 
+  const auto go_on = [&options] {
+    return options.interrupt == nullptr || !options.interrupt->load(std::memory_order_relaxed);
+  };
   for (;;) {
-    if (options.interrupt != nullptr && options.interrupt->load(std::memory_order_relaxed)) {
+    if (!go_on()) {
       generation.finish = FinishReason::kInterrupted;
       break;
     }
@@ -161,7 +164,8 @@ Result<Generation> Generate(Session& session, const chat::Capabilities& capabili
       generation.finish = FinishReason::kContextFull;
       break;
     }
-    SLUICE_TRY(session.Advance(id));
+    if (Status advanced = session.Advance(id, go_on); !advanced && advanced.error().code != ErrorCode::kInterrupted)
+      return std::move(advanced).error();
   }
   output.Finish();
   return generation;

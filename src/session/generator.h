@@ -38,7 +38,7 @@ struct GenerateOptions {
   bool opens_reasoning = false;    // RenderedPrompt::opens_reasoning
   bool raw = false;                // no template was used: no reasoning or tool markers are looked for
   std::function<void(TokenId id, std::string_view text)> on_token;  // each token drawn, and the text it completed
-  const std::atomic<bool>* interrupt = nullptr;  // set from elsewhere to stop after the current token
+  const std::atomic<bool>* interrupt = nullptr;  // set from elsewhere to stop, within a token too
 };
 
 struct Generation {

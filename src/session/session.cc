@@ -8,6 +8,9 @@ namespace sluice::session {
 
 namespace {
 
+// More than any model reads; sizes of caches stay far from 64 bits.
+constexpr int64_t kMaxContext = int64_t{1} << 26;
+
 kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions& options) {
   kv::CacheConfig cache{.k_type = options.k_type, .v_type = options.v_type, .context_length = options.context_length};
   for (const model::LayerConfig& layer : config.layers)
@@ -25,6 +28,16 @@ uint64_t Session::Bytes(const model::Model& model, const SessionOptions& options
 Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context, const model::Model& model,
                                                  const SessionOptions& options) {
   SLUICE_CHECK(options.context_length > 0 && options.batch > 0);
+  if (options.context_length > kMaxContext) {
+    return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens; expected at most {}", options.context_length,
+                kMaxContext);
+  }
+  // Learned positions end; rotated ones only get worse.
+  if (const tensor::TensorView& positions = model.weights().position_embedding;
+      positions && options.context_length > positions.rows) {
+    return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens, but this model knows only {} positions",
+                options.context_length, positions.rows);
+  }
   if (options.k_type != options.v_type) {
     return Fail(ErrorCode::kUnsupported, "keys and values of different types do not run yet; give both the same type");
   }
@@ -38,11 +51,12 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
   return session;
 }
 
-Status Session::Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink) {
+Status Session::Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink,
+                    const model::GoOn& go_on) {
   rows_.clear();
   for (size_t i = 0; i < ids.size(); ++i)
     rows_.push_back({ids[i], sequence_.get(), all_logits || i + 1 == ids.size()});
-  SLUICE_TRY(forward_->Run(rows_, *cache_, sink));
+  SLUICE_TRY(forward_->Run(rows_, *cache_, sink, go_on));
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   return {};
 }
@@ -63,19 +77,19 @@ Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& 
   const size_t batch = static_cast<size_t>(options_.batch);
   for (size_t first = kept; first < ids.size(); first += batch) {
     const std::span<const TokenId> part = ids.subspan(first, std::min(batch, ids.size() - first));
-    SLUICE_TRY(Run(part, false, [&](size_t, std::span<const float> logits) {
-      logits_.assign(logits.begin(), logits.end());
-    }));
-    if (progress && !progress(static_cast<int64_t>(first + part.size()), static_cast<int64_t>(ids.size()))) {
-      return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
-    }
+    const auto report = [&](size_t done) {
+      return !progress || progress(static_cast<int64_t>(done), static_cast<int64_t>(ids.size()));
+    };
+    SLUICE_TRY(Run(part, false, TakeLogits(), [&] { return report(first); }));
+    if (!report(first + part.size())) return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
   }
   return static_cast<int64_t>(kept);
 }
 
-Status Session::Advance(TokenId id) {
-  return Run({&id, 1}, false,
-             [&](size_t, std::span<const float> logits) { logits_.assign(logits.begin(), logits.end()); });
+Status Session::Advance(TokenId id, const model::GoOn& go_on) { return Run({&id, 1}, false, TakeLogits(), go_on); }
+
+model::LogitsSink Session::TakeLogits() {
+  return [this](size_t, std::span<const float> logits) { logits_.assign(logits.begin(), logits.end()); };
 }
 
 Status Session::ReadAll(std::span<const TokenId> ids,

@@ -26,7 +26,7 @@ struct SessionOptions {
   kv::KvType v_type = kv::KvType::kF16;
 };
 
-// Called with tokens done and tokens in all; returns false to stop.
+// Called with tokens done and tokens in all, also again and again while a batch is under way; returns false to stop.
 using ReadProgress = std::function<bool(int64_t done, int64_t total)>;
 
 class Session {
@@ -34,7 +34,8 @@ class Session {
   // Bytes that a session takes from the ledger: KV cache and activations.
   static uint64_t Bytes(const model::Model& model, const SessionOptions& options, int workers);
 
-  // Errors: kDoesNotFit when the ledger has no room, kUnsupported for a type of cache that this model can't have.
+  // Errors: kDoesNotFit when the ledger has no room, kUnsupported for a type of cache that this model can't have,
+  // kInvalidArgument for a context beyond what the model has positions for.
   static Result<std::unique_ptr<Session>> Create(const runtime::Context& context, const model::Model& model,
                                                  const SessionOptions& options);
 
@@ -52,8 +53,9 @@ class Session {
   // outside the vocabulary; kInterrupted when `progress` says so (what was read until then is kept).
   Result<int64_t> Read(std::span<const TokenId> ids, const ReadProgress& progress = {});
 
-  // Reads one more token. Errors: kDoesNotFit when the context is full.
-  Status Advance(TokenId id);
+  // Reads one more token. Errors: kDoesNotFit when the context is full; kInterrupted when `go_on` says so, with
+  // nothing changed.
+  Status Advance(TokenId id, const model::GoOn& go_on = {});
 
   // The logits after each of `ids`, which follow what the session holds: for perplexity and comparisons.
   Status ReadAll(std::span<const TokenId> ids, const std::function<void(size_t index, std::span<const float>)>& sink);
@@ -63,7 +65,8 @@ class Session {
 
  private:
   Session(const model::Model& model, const SessionOptions& options) : model_(model), options_(options) {}
-  Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink);
+  model::LogitsSink TakeLogits();
+  Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink, const model::GoOn& go_on = {});
 
   const model::Model& model_;
   const SessionOptions options_;
