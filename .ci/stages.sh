@@ -6,6 +6,12 @@ scripts() {
   shellcheck -x quickstart check .ci/run .ci/stages.sh tools/*.sh
 }
 
+# The main job, as a newcomer meets it.
+first_answer() {
+  ./quickstart | tee build/quickstart.log
+  grep -q Paris build/quickstart.log
+}
+
 sanitizers() {
   configure asan
   build asan
