@@ -29,6 +29,20 @@ size_t PartialMarker(std::string_view text, std::span<const std::string_view> ma
   return longest;
 }
 
+// Where the first terminator is; its text in *found. npos if there is none.
+size_t FindTerminator(std::string_view text, std::span<const std::string_view> terminators, size_t searched,
+                      std::string_view* found) {
+  size_t first = std::string_view::npos;
+  for (const std::string_view terminator : terminators) {
+    const size_t from = searched > terminator.size() ? searched - terminator.size() : 0;
+    const size_t at = text.find(terminator, from);
+    if (at >= first) continue;
+    first = at;
+    *found = terminator;
+  }
+  return first;
+}
+
 bool IsProperPrefix(std::string_view text, std::string_view of) {
   return text.size() < of.size() && of.substr(0, text.size()) == text;
 }
@@ -58,7 +72,7 @@ std::vector<OutputEvent> OutputParser::Feed(std::string_view chunk) {
 }
 
 std::vector<OutputEvent> OutputParser::Finish() {
-  while (!pending_.empty() && Step(/*at_end=*/true)) {
+  while ((!pending_.empty() || state_ == State::kToolCall) && Step(/*at_end=*/true)) {
   }
   return std::exchange(events_, {});
 }
@@ -128,26 +142,12 @@ std::vector<std::string_view> OutputParser::Terminators() const {
   return marker.empty() ? std::vector<std::string_view>() : std::vector<std::string_view>{marker};
 }
 
-// Where the first terminator is; its text in *found. npos if there is none.
-static size_t FindTerminator(std::string_view text, std::span<const std::string_view> terminators,
-                             size_t searched, std::string_view* found) {
-  size_t first = std::string_view::npos;
-  for (const std::string_view terminator : terminators) {
-    const size_t from = searched > terminator.size() ? searched - terminator.size() : 0;
-    const size_t at = text.find(terminator, from);
-    if (at >= first) continue;
-    first = at;
-    *found = terminator;
-  }
-  return first;
-}
-
 bool OutputParser::StepText(bool at_end) {
   const auto kind = state_ == State::kReasoning ? OutputEvent::Kind::kReasoning : OutputEvent::Kind::kAnswer;
   const bool thought_with_tags = state_ == State::kReasoning && !harmony();
   const std::vector<std::string_view> terminators = Terminators();
   std::string_view terminator;
-  size_t end = FindTerminator(pending_, terminators, 0, &terminator);
+  const size_t end = FindTerminator(pending_, terminators, 0, &terminator);
   if (end == std::string::npos) {
     size_t kept = at_end ? 0 : PartialMarker(pending_, terminators);
     if (thought_with_tags && !at_end) {

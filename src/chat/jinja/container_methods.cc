@@ -125,7 +125,7 @@ Result<Value> ClearList(Call& call) {
 // --- Dicts ---
 
 Result<Value> Get(Call& call) {
-  const Value* found = call.self.dict()->Find(call.args[0]);
+  SLUICE_TRY_ASSIGN(const Value* found, call.heap.Find(call.self.dict(), call.args[0]));
   if (found != nullptr) return *found;
   return call.args[1].is_undefined() ? Value(None{}) : call.args[1];
 }
@@ -146,7 +146,7 @@ Result<Value> Values(Call& call) {
 
 Result<Value> PopKey(Call& call) {
   Dict* dict = call.self.dict();
-  const Value* found = dict->Find(call.args[0]);
+  SLUICE_TRY_ASSIGN(const Value* found, call.heap.Find(dict, call.args[0]));
   if (found == nullptr) {
     if (call.args[1].is_undefined()) return Fail(ErrorCode::kCorrupt, "pop: no such key");
     return call.args[1];
@@ -158,7 +158,8 @@ Result<Value> PopKey(Call& call) {
 }
 
 Result<Value> SetDefault(Call& call) {
-  if (const Value* found = call.self.dict()->Find(call.args[0])) return *found;
+  SLUICE_TRY_ASSIGN(const Value* found, call.heap.Find(call.self.dict(), call.args[0]));
+  if (found != nullptr) return *found;
   Value value = call.args[1].is_undefined() ? Value(None{}) : call.args[1];
   SLUICE_TRY(call.heap.Set(call.self.dict(), call.args[0], value));
   return value;

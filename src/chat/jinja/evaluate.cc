@@ -102,7 +102,8 @@ Result<Value> Interpreter::GetAttribute(const Value& object, std::string_view na
 
 Result<Value> Interpreter::GetItem(const Value& object, const Value& index) {
   if (object.dict()) {
-    if (const Value* found = object.dict()->Find(index)) return *found;
+    SLUICE_TRY_ASSIGN(const Value* found, heap_->Find(object.dict(), index));
+    if (found != nullptr) return *found;
   }
   if (index.is_text()) return GetAttribute(object, index.text()->view());
   if (!index.is_integer() || (object.list() == nullptr && !object.is_text())) return Value();
@@ -124,6 +125,7 @@ Result<Value> Interpreter::GetItem(const Value& object, const Value& index) {
 Result<Value> Interpreter::GetPath(const Value& object, std::string_view path) {
   Value value = object;
   while (!path.empty()) {
+    SLUICE_TRY(heap_->Spend(1));
     const size_t dot = path.find('.');
     const std::string_view part = path.substr(0, dot);
     path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
@@ -339,7 +341,10 @@ Result<bool> Interpreter::Contains(const Value& container, const Value& item) {
     SLUICE_TRY(heap_->SpendBytes((text->size() + item.text()->size()) * 4));
     return FindBytes(text->view(), item.text()->view(), 0) != std::string_view::npos;
   }
-  if (container.dict()) return container.dict()->Find(item) != nullptr;
+  if (container.dict()) {
+    SLUICE_TRY_ASSIGN(const Value* found, heap_->Find(container.dict(), item));
+    return found != nullptr;
+  }
   if (container.ns() || container.loop() || container.callable() || container.is_none() ||
       container.is_number()) {
     return Fail(ErrorCode::kCorrupt, "'in' doesn't go with {} and {}", item.TypeName(), container.TypeName());

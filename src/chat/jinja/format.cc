@@ -254,7 +254,7 @@ Result<Value> FormatBraces(const Text& format, const Arguments& arguments, Heap*
     const size_t brace = std::min(text.find_first_of("{}", at), text.size());
     out.Append(format, at, brace);
     if (brace == text.size()) break;
-    SLUICE_TRY(heap->Spend(1));
+    SLUICE_TRY(heap->Spend(1 + arguments.named.size() / 8));
     if (brace + 1 < text.size() && text[brace + 1] == text[brace]) {  // {{ and }}
       out.Append(format, brace, brace + 1);
       at = brace + 2;

@@ -297,6 +297,7 @@ Status Interpreter::BindMacro(const Macro& macro, Arguments arguments) {
       surplus.push_back(std::move(arguments.positional[i]));
     }
   }
+  SLUICE_TRY(heap_->Spend(arguments.named.size() * n / 8));
   SLUICE_TRY_ASSIGN(Dict * named_surplus, heap_->NewDict());
   for (auto& [name, value] : arguments.named) {
     const auto same_name = [&](const Macro::Parameter& parameter) { return parameter.name == name; };

@@ -9,6 +9,8 @@ namespace {
 
 using Kind = Token::Kind;
 
+constexpr size_t kMaxName = 200;
+
 bool IsBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) {
@@ -181,6 +183,8 @@ class Lexer {
     const char c = source_[at_];
     if (IsNameStart(c)) {
       while (at_ < source_.size() && IsNameChar(source_[at_])) ++at_;
+      // Looking a variable up takes time in proportion to its name.
+      if (at_ - begin > kMaxName) return Broken(begin, "a name that is too long");
       Add(Kind::kName, begin, at_);
       return {};
     }

@@ -108,7 +108,6 @@ class Parser {
   Result<Stmt::Node> ParseWith();
   Result<Stmt::Node> ParseMacro();
   Result<Stmt::Node> ParseCallBlock();
-  Result<Macro> ParseMacroRest(std::string name, std::string_view end);
   Result<Macro> ParseMacroBody(std::string name, std::vector<Macro::Parameter> parameters,
                                std::string_view end);
   Result<std::vector<Macro::Parameter>> ParseParameters();

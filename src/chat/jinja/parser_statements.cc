@@ -151,7 +151,8 @@ Result<Stmt::Node> Parser::ParseWith() {
 
 Result<Stmt::Node> Parser::ParseMacro() {
   SLUICE_TRY_ASSIGN(std::string name, ExpectName());
-  SLUICE_TRY_ASSIGN(Macro macro, ParseMacroRest(std::move(name), "endmacro"));
+  SLUICE_TRY_ASSIGN(std::vector<Macro::Parameter> parameters, ParseParameters());
+  SLUICE_TRY_ASSIGN(Macro macro, ParseMacroBody(std::move(name), std::move(parameters), "endmacro"));
   return Stmt::Node(std::move(macro));
 }
 
@@ -167,11 +168,6 @@ Result<Stmt::Node> Parser::ParseCallBlock() {
   if (!std::holds_alternative<Call>(node.call->node)) return Broken(token, "expected a call");
   SLUICE_TRY_ASSIGN(node.caller, ParseMacroBody("caller", std::move(parameters), "endcall"));
   return Stmt::Node(std::move(node));
-}
-
-Result<Macro> Parser::ParseMacroRest(std::string name, std::string_view end) {
-  SLUICE_TRY_ASSIGN(std::vector<Macro::Parameter> parameters, ParseParameters());
-  return ParseMacroBody(std::move(name), std::move(parameters), end);
 }
 
 Result<Macro> Parser::ParseMacroBody(std::string name, std::vector<Macro::Parameter> parameters,

@@ -105,7 +105,8 @@ Result<Value> Unique(Call& call) {  // case_sensitive, attribute
   SLUICE_TRY_ASSIGN(Dict * seen, call.heap.NewDict());
   std::vector<Value> unique;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (seen->Find(keys[i]) != nullptr) continue;
+    SLUICE_TRY_ASSIGN(const Value* found, call.heap.Find(seen, keys[i]));
+    if (found != nullptr) continue;
     SLUICE_TRY(call.heap.Set(seen, keys[i], Value(true)));
     unique.push_back(list->items[i]);
   }

@@ -45,6 +45,7 @@ Result<bool> EqualLists(const List& a, const List& b, Meter* meter, int depth) {
 Result<bool> EqualDicts(const Dict& a, Dict& b, Meter* meter, int depth) {
   if (a.entries.size() != b.entries.size()) return false;
   for (const Dict::Entry& entry : a.entries) {
+    if (entry.key.is_text() && !meter->SpendBytes(entry.key.text()->size())) return OutOfSteps();
     const Value* other = b.Find(entry.key);
     if (other == nullptr) return false;
     SLUICE_TRY_ASSIGN(const bool equal, EqualAt(entry.value, *other, meter, depth + 1));
@@ -199,7 +200,13 @@ Status Heap::Append(List* list, Value value) {
   return {};
 }
 
+Result<Value*> Heap::Find(Dict* dict, const Value& key) {
+  if (key.is_text()) SLUICE_TRY(SpendBytes(key.text()->size()));
+  return dict->Find(key);
+}
+
 Status Heap::Set(Dict* dict, Value key, Value value) {
+  if (key.is_text()) SLUICE_TRY(SpendBytes(key.text()->size()));
   std::string identity = KeyIdentity(key);
   if (identity.empty()) return Fail(ErrorCode::kCorrupt, "a {} can't be a key", key.TypeName());
   if (const auto found = dict->index_.find(identity); found != dict->index_.end()) {

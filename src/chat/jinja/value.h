@@ -169,6 +169,8 @@ class Heap {
   Result<Text> NewText(std::string_view bytes, bool trusted);
 
   Status Append(List* list, Value value);
+  // Dict::Find, with the work of comparing the key charged.
+  Result<Value*> Find(Dict* dict, const Value& key);
   // Adds or replaces. Error: kCorrupt for a key that can't be one.
   Status Set(Dict* dict, Value key, Value value);
   Status Set(Dict* dict, std::string_view key, Value value);  // a trusted key
