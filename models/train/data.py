@@ -55,9 +55,9 @@ class Packer:
         return ids + [tokenizer.PAD] * pad, weights + [0.0] * pad
 
 
-def Serve(folder, vocabulary, seed, length, level, batch_tokens, queue):
+def Serve(folder, vocabulary, seed, length, level, batch_tokens, blend, queue):
     os.nice(1)
-    packer = Packer(Documents(tasks.Blend(folder), tokenizer.Tokenizer(vocabulary), random.Random(seed), level))
+    packer = Packer(Documents(tasks.Blend(folder, blend), tokenizer.Tokenizer(vocabulary), random.Random(seed), level))
     while True:
         t = length.value
         rows = [packer.Row(t) for _ in range(batch_tokens // t)]
@@ -69,12 +69,12 @@ def Serve(folder, vocabulary, seed, length, level, batch_tokens, queue):
 class Loader:
     """Next() gives ids [rows, length] and, per position, the weight of predicting that token."""
 
-    def __init__(self, folder, vocabulary, seed, batch_tokens, length):
+    def __init__(self, folder, vocabulary, seed, batch_tokens, length, blend=None):
         self.length = multiprocessing.Value("i", length)
         self.level = multiprocessing.Value("d", 0.0)
         self.queue = multiprocessing.Queue(4)
         self.process = multiprocessing.Process(target=Serve, daemon=True, args=(
-            folder, vocabulary, seed, self.length, self.level, batch_tokens, self.queue))
+            folder, vocabulary, seed, self.length, self.level, batch_tokens, blend, self.queue))
         self.process.start()
 
     def Next(self):

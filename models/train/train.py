@@ -63,7 +63,7 @@ def Main():
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--d-model", type=int, default=256)
     parser.add_argument("--d-ff", type=int, default=768)
-    parser.add_argument("--batch-tokens", type=int, default=4096)
+    parser.add_argument("--batch-tokens", type=int, default=6144)
     parser.add_argument("--short", type=int, default=128, help="row length at first")
     parser.add_argument("--middle", type=int, default=160, help="and from --middle-from on")
     parser.add_argument("--middle-from", type=float, default=0.3)
@@ -75,6 +75,7 @@ def Main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-minutes", type=float, default=5)
+    parser.add_argument("--blend", type=json.loads, help='shares of the tasks other than in tasks.py, as {"reading": 0.6, ...}')
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--plain", action="store_true", help="torch operations only")
     args = parser.parse_args()
@@ -95,7 +96,7 @@ def Main():
         optimizer.Load(state["optimizer"])
         spent, tokens, seed = state["seconds"], state["tokens"], args.seed + 1000 + optimizer.steps
     test = Batches(tok, questions.Make(args.factbook))
-    loader = data.Loader(args.factbook, args.vocabulary, seed, args.batch_tokens, args.short)
+    loader = data.Loader(args.factbook, args.vocabulary, seed, args.batch_tokens, args.short, args.blend)
 
     total = args.minutes * 60
     begun = last_save = last_print = time.time()
