@@ -13,8 +13,8 @@ target_include_directories(sluice_flags INTERFACE
 target_compile_definitions(sluice_flags INTERFACE SLUICE_VERSION="${PROJECT_VERSION}")
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_flags INTERFACE
-    -fsanitize=${SLUICE_SANITIZE} -Wno-maybe-uninitialized  # which GCC gets wrong beside sanitizers
-    -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # wrong beside sanitizers
+    -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
   target_link_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE})
 endif()
 if(SLUICE_FUZZ)
