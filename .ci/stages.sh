@@ -53,8 +53,8 @@ aarch64_common_tests() {
   done
 }
 
-# fuzzers SECONDS: each fuzzer that long, on its seed inputs in fuzz/corpus where it has some; as many at once as
-# there are cores.
+# fuzzers SECONDS: each fuzzer that long, as many at once as there are cores. A program NAME_seeds beside NAME_fuzzer
+# makes its first inputs.
 fuzzers() {
   local seconds=$1
   configure fuzz
@@ -64,13 +64,13 @@ fuzzers() {
 }
 
 fuzz_one() {
-  local name corpus seeds=()
+  local name corpus
   name=$(basename "$1")
   corpus=build/fuzz/corpus/$name
   mkdir -p "$corpus"
-  if [ -d "fuzz/corpus/$name" ]; then seeds=("fuzz/corpus/$name"); fi
+  if [ -x "${1%_fuzzer}_seeds" ]; then "${1%_fuzzer}_seeds" "$corpus"; fi
   if "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="build/fuzz/$name-" \
-      "$corpus" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1; then
+      "$corpus" >"build/fuzz/$name.log" 2>&1; then
     echo "$name: $(grep -o 'Done .*' "build/fuzz/$name.log")"
   else
     tail -n 40 "build/fuzz/$name.log"
