@@ -1,5 +1,5 @@
-// One tile of attention (kernels.h; docs/arithmetic.md, section 5). Query heads that share the KV head are taken up to
-// four at a time, so that each key and value is loaded and converted once for them.
+// One tile of attention (kernels.h; docs/arithmetic.md, section 5). Query heads that share the KV head are
+// taken up to four at a time, so that each key and value is loaded and converted once for them.
 #include "base/math.h"
 #include "kernels/arm/math.h"
 #include "kernels/arm/neon.h"
@@ -33,7 +33,8 @@ void Scores(const AttentionTileArgs& args, int head, float (*scores)[kSlots]) {
   }
 }
 
-// Turns the scores of one head into weights p (0 at invisible slots), updates m and l, returns the factor for o.
+// Turns the scores of one head into weights p (0 at invisible slots), updates m and l, returns the factor for
+// o.
 float Weights(const AttentionTileArgs& args, int head, float* p) {
   for (int i = 0; i < kSlots; i += 4) {
     float32x4_t s = vmulq_n_f32(vld1q_f32(p + i), args.scale);
@@ -67,8 +68,8 @@ float Weights(const AttentionTileArgs& args, int head, float* p) {
 
 // o[h] = o[h] · c[h] + Σ p[h][i] · v[i] by ascending i, for elements j … j + count − 1, count ≤ 16.
 template <typename Element, int kHeads>
-inline void AddValues(const AttentionTileArgs& args, const float (*p)[kSlots], const float* c, float* o, int j,
-                      int count) {
+inline void AddValues(const AttentionTileArgs& args, const float (*p)[kSlots], const float* c, float* o,
+                      int j, int count) {
   Sixteen acc[kHeads];
   for (int h = 0; h < kHeads; ++h) {
     const float* of_head = o + static_cast<int64_t>(h) * args.v_dim + j;

@@ -7,8 +7,8 @@ namespace {
 struct Dotprod {
   static int32x4_t Dot(int32x4_t acc, int8x16_t w, int8x16_t q) { return vdotq_s32(acc, w, q); }
 
-  // Register i of a panel: columns 4i … 4i + 3 of the four rows, one row to a lane. SDOT by element then leaves the
-  // sums of the four rows in the lanes, with nothing to add across.
+  // Register i of a panel: columns 4i … 4i + 3 of the four rows, one row to a lane. SDOT by element then
+  // leaves the sums of the four rows in the lanes, with nothing to add across.
   static void Pack(const int8x16_t* rows, int8_t* panel) {
     const int32x4_t a = vreinterpretq_s32_s8(rows[0]);
     const int32x4_t b = vreinterpretq_s32_s8(rows[1]);

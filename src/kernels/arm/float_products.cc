@@ -1,4 +1,5 @@
-// Products with F32, F16 and BF16 weights: 16 lanes of fma for each pair of rows (docs/arithmetic.md, section 2).
+// Products with F32, F16 and BF16 weights: 16 lanes of fma for each pair of rows (docs/arithmetic.md, section
+// 2).
 #include "kernels/arm/math.h"
 #include "kernels/arm/neon.h"
 
@@ -9,7 +10,8 @@ using namespace arm;
 
 // kRows weight rows against kBatch activation rows; kRows · kBatch reductions of four registers each.
 template <typename Element, int kRows, int kBatch>
-inline void Products(const std::byte* const* row, const float* const* x, int64_t columns, float (*out)[kBatch]) {
+inline void Products(const std::byte* const* row, const float* const* x, int64_t columns,
+                     float (*out)[kBatch]) {
   Sixteen lanes[kRows][kBatch];
   for (auto& of_row : lanes) {
     for (Sixteen& l : of_row) l = Zeros();
@@ -34,8 +36,8 @@ inline void Products(const std::byte* const* row, const float* const* x, int64_t
   }
 }
 
-// All activation rows, kBatch at a time, against kRows weight rows from r on. Where the matrix or the batch ends, its
-// last row is taken again and the result dropped.
+// All activation rows, kBatch at a time, against kRows weight rows from r on. Where the matrix or the batch
+// ends, its last row is taken again and the result dropped.
 template <typename Element, int kRows, int kBatch>
 void RowsAgainstBatch(const MatmulArgs& args, int64_t r) {
   const std::byte* row[kRows];
@@ -51,7 +53,8 @@ void RowsAgainstBatch(const MatmulArgs& args, int64_t r) {
     float out[kRows][kBatch];
     Products<Element, kRows, kBatch>(row, x, args.x.columns, out);
     for (int j = 0; j < kRows && r + j < args.rows; ++j) {
-      for (int t = 0; t < kBatch && b + t < args.x.batch; ++t) args.y[(b + t) * args.y_stride + r + j] = out[j][t];
+      for (int t = 0; t < kBatch && b + t < args.x.batch; ++t)
+        args.y[(b + t) * args.y_stride + r + j] = out[j][t];
     }
   }
 }

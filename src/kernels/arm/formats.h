@@ -1,13 +1,13 @@
 // The weight formats in NEON registers: one struct for each, the vector twin of formats/unpack.h.
 //
 // A struct opens one block and hands out its parts:
-//   kLength, kGroup      elements of a block, and of a stretch that shares an integer scale (kLength: there is none)
-//   kChains              accumulators of a row (docs/arithmetic.md, section 4)
-//   kMinimum             whether there is a second fma
-//   Codes(visit)         calls visit(g, a, b) for each 32 elements: codes of elements 32g … 32g + 15, and the next 16
-//   Scales(), Mins()     of the groups, in the low kLength / kGroup lanes
+//   kLength, kGroup      elements of a block, and of a stretch that shares an integer scale (kLength: there
+//   is none) kChains              accumulators of a row (docs/arithmetic.md, section 4) kMinimum whether
+//   there is a second fma Codes(visit)         calls visit(g, a, b) for each 32 elements: codes of elements
+//   32g … 32g + 15, and the next 16 Scales(), Mins()     of the groups, in the low kLength / kGroup lanes
 //   d(), dmin()
-// Private to this folder. Everything here is in an anonymous namespace: each instruction set compiles its own copy.
+// Private to this folder. Everything here is in an anonymous namespace: each instruction set compiles its own
+// copy.
 #pragma once
 
 #include <arm_neon.h>
@@ -40,7 +40,8 @@ inline uint8x16_t WhereBit(uint8x16_t v, int bit, uint8_t value) {
 }
 // Byte j: 16 where bit j of `bits` is set.
 inline uint8x16_t FifthBits(uint32_t bits) {
-  const uint8x16_t spread = vcombine_u8(vdup_n_u8(static_cast<uint8_t>(bits)), vdup_n_u8(static_cast<uint8_t>(bits >> 8)));
+  const uint8x16_t spread =
+      vcombine_u8(vdup_n_u8(static_cast<uint8_t>(bits)), vdup_n_u8(static_cast<uint8_t>(bits >> 8)));
   const uint8x16_t each = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
   return vandq_u8(vtstq_u8(spread, each), vdupq_n_u8(16));
 }
@@ -104,7 +105,8 @@ struct ReaderQ5_1 : BlockReader<formats::BlockQ5_1, 32, 32, true> {
   void Codes(Visit visit) const {
     const uint8x16_t v = vld1q_u8(block.qs);
     const uint32_t high = formats::Load32(block.qh);
-    visit(0, Signed(vorrq_u8(LowNibbles(v), FifthBits(high))), Signed(vorrq_u8(HighNibbles(v), FifthBits(high >> 16))));
+    visit(0, Signed(vorrq_u8(LowNibbles(v), FifthBits(high))),
+          Signed(vorrq_u8(HighNibbles(v), FifthBits(high >> 16))));
   }
 };
 
@@ -121,7 +123,8 @@ struct ReaderIQ4_NL : BlockReader<formats::BlockIQ4_NL, 32, 32, false> {
   template <typename Visit>
   void Codes(Visit visit) const {
     const uint8x16_t v = vld1q_u8(block.qs);
-    visit(0, FromTable(formats::kValuesIQ4_NL, LowNibbles(v)), FromTable(formats::kValuesIQ4_NL, HighNibbles(v)));
+    visit(0, FromTable(formats::kValuesIQ4_NL, LowNibbles(v)),
+          FromTable(formats::kValuesIQ4_NL, HighNibbles(v)));
   }
 };
 
@@ -171,26 +174,29 @@ struct ReaderQ3_K : BlockReader<formats::BlockQ3_K, 256, 16, false> {
   }
 };
 
-// The eight scales and minimums of 6 bits of Q4_K and Q5_K, four to a word.
-struct SixBitScales {
-  explicit SixBitScales(const formats::Byte* packed) {
-    const uint32_t first = formats::Load32(packed);
-    const uint32_t second = formats::Load32(packed + 4);
-    const uint32_t third = formats::Load32(packed + 8);
-    scales = (first & 0x3f3f3f3fu) | (static_cast<uint64_t>((third & 0x0f0f0f0fu) | ((first >> 2) & 0x30303030u)) << 32);
-    mins = (second & 0x3f3f3f3fu) |
-           (static_cast<uint64_t>(((third >> 4) & 0x0f0f0f0fu) | ((second >> 2) & 0x30303030u)) << 32);
+// What Q4_K and Q5_K share: eight scales and eight minimums of 6 bits, four to a word.
+template <typename Block>
+struct SixBitReader : BlockReader<Block, 256, 32, true> {
+  using BlockReader<Block, 256, 32, true>::BlockReader;
+  float dmin() const { return ToFloat(this->block.dmin); }
+  int8x16_t Scales() const {
+    const uint32_t first = Word(0), third = Word(2);
+    return Join(first & 0x3f3f3f3fu, (third & 0x0f0f0f0fu) | ((first >> 2) & 0x30303030u));
   }
-  uint64_t scales;
-  uint64_t mins;
-};
-inline int8x16_t LowLanes(uint64_t bytes) { return vcombine_s8(vcreate_s8(bytes), vdup_n_s8(0)); }
+  int8x16_t Mins() const {
+    const uint32_t second = Word(1), third = Word(2);
+    return Join(second & 0x3f3f3f3fu, ((third >> 4) & 0x0f0f0f0fu) | ((second >> 2) & 0x30303030u));
+  }
 
-struct ReaderQ4_K : BlockReader<formats::BlockQ4_K, 256, 32, true> {
-  using BlockReader::BlockReader;
-  float dmin() const { return ToFloat(block.dmin); }
-  int8x16_t Scales() const { return LowLanes(SixBitScales(block.scales).scales); }
-  int8x16_t Mins() const { return LowLanes(SixBitScales(block.scales).mins); }
+ private:
+  uint32_t Word(int i) const { return formats::Load32(this->block.scales + 4 * i); }
+  static int8x16_t Join(uint32_t low, uint32_t high) {
+    return vcombine_s8(vcreate_s8(low | (static_cast<uint64_t>(high) << 32)), vdup_n_s8(0));
+  }
+};
+
+struct ReaderQ4_K : SixBitReader<formats::BlockQ4_K> {
+  using SixBitReader::SixBitReader;
   template <typename Visit>
   void Codes(Visit visit) const {
     for (int pair = 0; pair < 4; ++pair) {
@@ -202,11 +208,8 @@ struct ReaderQ4_K : BlockReader<formats::BlockQ4_K, 256, 32, true> {
   }
 };
 
-struct ReaderQ5_K : BlockReader<formats::BlockQ5_K, 256, 32, true> {
-  using BlockReader::BlockReader;
-  float dmin() const { return ToFloat(block.dmin); }
-  int8x16_t Scales() const { return LowLanes(SixBitScales(block.scales).scales); }
-  int8x16_t Mins() const { return LowLanes(SixBitScales(block.scales).mins); }
+struct ReaderQ5_K : SixBitReader<formats::BlockQ5_K> {
+  using SixBitReader::SixBitReader;
   template <typename Visit>
   void Codes(Visit visit) const {
     const uint8x16_t high_a = vld1q_u8(block.qh);
@@ -236,11 +239,13 @@ struct ReaderQ6_K : BlockReader<formats::BlockQ6_K, 256, 16, false> {
       const uint8_t* ql = block.ql + 64 * half;
       const uint8x16_t high_a = vld1q_u8(block.qh + 32 * half);
       const uint8x16_t high_b = vld1q_u8(block.qh + 32 * half + 16);
-      for (int part = 0; part < 2; ++part) {  // 32 bytes each: elements 32·part … in the low nibbles, 64 further in the high
+      for (int part = 0; part < 2;
+           ++part) {  // 32 bytes each: elements 32·part … in the low nibbles, 64 further in the high
         const uint8x16_t a = vld1q_u8(ql + 32 * part);
         const uint8x16_t b = vld1q_u8(ql + 32 * part + 16);
         visit(4 * half + part, join(LowNibbles(a), high_a, part), join(LowNibbles(b), high_b, part));
-        visit(4 * half + part + 2, join(HighNibbles(a), high_a, part + 2), join(HighNibbles(b), high_b, part + 2));
+        visit(4 * half + part + 2, join(HighNibbles(a), high_a, part + 2),
+              join(HighNibbles(b), high_b, part + 2));
       }
     }
   }
@@ -252,7 +257,8 @@ struct ReaderIQ4_XS : BlockReader<formats::BlockIQ4_XS, 256, 32, false> {
     const uint8x8_t packed = vcreate_u8(formats::Load32(block.scales_l));
     const uint8x8_t low = vzip1_u8(vand_u8(packed, vdup_n_u8(15)), vshr_n_u8(packed, 4));
     const int16x8_t shifts = {0, -2, -4, -6, -8, -10, -12, -14};
-    const uint16x8_t moved = vshlq_u16(vdupq_n_u16(static_cast<uint16_t>(formats::Load16(block.scales_h))), shifts);
+    const uint16x8_t moved =
+        vshlq_u16(vdupq_n_u16(static_cast<uint16_t>(formats::Load16(block.scales_h))), shifts);
     const uint8x8_t high = vand_u8(vmovn_u16(moved), vdup_n_u8(3));
     const uint8x8_t scales = vorr_u8(low, vshl_n_u8(high, 4));
     return vcombine_s8(vsub_s8(vreinterpret_s8_u8(scales), vdup_n_s8(32)), vdup_n_s8(0));
@@ -261,7 +267,8 @@ struct ReaderIQ4_XS : BlockReader<formats::BlockIQ4_XS, 256, 32, false> {
   void Codes(Visit visit) const {
     for (int g = 0; g < 8; ++g) {
       const uint8x16_t v = vld1q_u8(block.qs + 16 * g);
-      visit(g, FromTable(formats::kValuesIQ4_NL, LowNibbles(v)), FromTable(formats::kValuesIQ4_NL, HighNibbles(v)));
+      visit(g, FromTable(formats::kValuesIQ4_NL, LowNibbles(v)),
+            FromTable(formats::kValuesIQ4_NL, HighNibbles(v)));
     }
   }
 };

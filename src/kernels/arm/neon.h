@@ -1,5 +1,5 @@
-// The float kernels for any 64-bit ARM, shared by the three tables: none of them gains from a newer instruction set.
-// Private to this folder. Contracts: kernels.h.
+// The float kernels for any 64-bit ARM, shared by the three tables: none of them gains from a newer
+// instruction set. Private to this folder. Contracts: kernels.h.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -22,7 +22,8 @@ void AttentionTileF32(const AttentionTileArgs& args);
 void AttentionTileF16(const AttentionTileArgs& args);
 
 // rows.cc
-void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums);
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                 int16_t* sums);
 void F32ToF16Row(const float* x, int64_t n, uint16_t* y);
 void RmsNorm(const float* x, const float* weight, int64_t n, float eps, float* y);
 void LayerNorm(const float* x, const float* weight, const float* bias, int64_t n, float eps, float* y);

@@ -1,14 +1,17 @@
-// Products with quantised weights, for the three ARM instruction sets. Four weight rows are taken at a time, and the
-// float steps work on the four in lanes, so each follows the canonical order (docs/arithmetic.md, section 4).
+// Products with quantised weights, for the three ARM instruction sets. Four weight rows are taken at a time,
+// and the float steps work on the four in lanes, so each follows the canonical order (docs/arithmetic.md,
+// section 4).
 //
 //   one activation row:  codes go from the block straight into dot products in registers
-//   several:             four rows are unpacked into a panel of int8 in this thread's scratch, in the order that the
+//   several:             four rows are unpacked into a panel of int8 in this thread's scratch, in the order
+//   that the
 //                        instruction set multiplies in, and the panel is run against every activation row
 //
 // `Isa` is a struct with
 //   Dot(acc, w, q)            acc + products of 16 pairs, spread over the four lanes in any way
 //   Pack(rows, panel)         16 columns of codes of four rows → 64 bytes
-//   PanelDots<kColumns, kBatch>(panel, q, out)   out[b] lane r: Σ row r · activation row b over kColumns packed columns
+//   PanelDots<kColumns, kBatch>(panel, q, out)   out[b] lane r: Σ row r · activation row b over kColumns
+//   packed columns
 // Private to this folder; in an anonymous namespace, as formats.h.
 #pragma once
 
@@ -22,11 +25,11 @@
 namespace sluice::kernels::arm {
 namespace {
 
-constexpr int kRows = 4;              // weight rows side by side
-constexpr int kPanelColumns = 4096;   // a panel of codes takes a part of L1
+constexpr int kRows = 4;             // weight rows side by side
+constexpr int kPanelColumns = 4096;  // a panel of codes takes a part of L1
 constexpr int kPanelGroups = kPanelColumns / 16;
 constexpr int kPanelBlocks = kPanelColumns / 32;
-constexpr int kBatchTile = 64;        // activation rows that one panel meets before it is unpacked anew
+constexpr int kBatchTile = 64;  // activation rows that one panel meets before it is unpacked anew
 constexpr int kMaxChains = 8;
 
 // Lane i: the sum of the lanes of the i-th argument.
@@ -36,7 +39,8 @@ inline int32x4_t SumEach(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
 
 // One canonical step for four rows. `msum` is read only with a minimum.
 template <bool kMinimum>
-inline float32x4_t Step(float32x4_t acc, float32x4_t d, float32x4_t dmin, float dx, int32x4_t isum, int32x4_t msum) {
+inline float32x4_t Step(float32x4_t acc, float32x4_t d, float32x4_t dmin, float dx, int32x4_t isum,
+                        int32x4_t msum) {
   acc = vfmaq_f32(acc, vmulq_n_f32(d, dx), vcvtq_f32_s32(isum));
   if constexpr (kMinimum) acc = vfmsq_f32(acc, vmulq_n_f32(dmin, dx), vcvtq_f32_s32(msum));
   return acc;
@@ -64,7 +68,8 @@ inline void StoreRows(float32x4_t value, int64_t rows, float* y) {
   }
 }
 
-// Four row addresses from `first` on; where the matrix ends, its last row again, whose results are not stored.
+// Four row addresses from `first` on; where the matrix ends, its last row again, whose results are not
+// stored.
 struct RowPointers {
   RowPointers(const MatmulArgs& args, int64_t first) {
     for (int j = 0; j < kRows; ++j) {
@@ -168,9 +173,9 @@ void MatmulOne(const MatmulArgs& args) {
       const RowPart c = PartOf<Isa, Reader>(pointers.row[2] + offset, q, sums);
       const RowPart d = PartOf<Isa, Reader>(pointers.row[3] + offset, q, sums);
       float32x4_t& acc = chain[k % Reader::kChains];
-      acc = Step<Reader::kMinimum>(acc, float32x4_t{a.d, b.d, c.d, d.d}, float32x4_t{a.dmin, b.dmin, c.dmin, d.dmin},
-                                   args.x.scale[k], SumEach(a.isum, b.isum, c.isum, d.isum),
-                                   SumEach(a.msum, b.msum, c.msum, d.msum));
+      acc = Step<Reader::kMinimum>(
+          acc, float32x4_t{a.d, b.d, c.d, d.d}, float32x4_t{a.dmin, b.dmin, c.dmin, d.dmin}, args.x.scale[k],
+          SumEach(a.isum, b.isum, c.isum, d.isum), SumEach(a.msum, b.msum, c.msum, d.msum));
     }
     StoreRows(Fold<Reader::kChains>(chain), args.rows - r, args.y + r);
   }
@@ -278,7 +283,8 @@ void RunPanel(const Panel& panel, int64_t blocks, const ActivationTile<kBatch>& 
     for (int b = 0; b < kBatch; ++b) {
       int32x4_t msum = isum[b];
       if constexpr (Reader::kMinimum) {
-        msum = PanelMinimumSum<Reader>(panel.mins + k * kGroups * kRows, x.sums[b] + k * (Reader::kLength / 16));
+        msum =
+            PanelMinimumSum<Reader>(panel.mins + k * kGroups * kRows, x.sums[b] + k * (Reader::kLength / 16));
       }
       float32x4_t& acc = x.chains[b][k % Reader::kChains];
       acc = Step<Reader::kMinimum>(acc, d, dmin, x.scale[b][k], isum[b], msum);
@@ -286,11 +292,11 @@ void RunPanel(const Panel& panel, int64_t blocks, const ActivationTile<kBatch>& 
   }
 }
 
-// Runs the panel against activation rows [first, first + count) of the batch tile. Where kBatch is more than count, the
-// last row is computed again, into chains that nobody reads.
+// Runs the panel against activation rows [first, first + count) of the batch tile. Where kBatch is more than
+// count, the last row is computed again, into chains that nobody reads.
 template <typename Isa, typename Reader, int kBatch>
-void RunTile(Panel& panel, const MatmulArgs& args, int64_t first_block, int64_t blocks, int64_t tile, int64_t first,
-             int64_t count) {
+void RunTile(Panel& panel, const MatmulArgs& args, int64_t first_block, int64_t blocks, int64_t tile,
+             int64_t first, int64_t count) {
   float32x4_t unused[kMaxChains] = {};
   ActivationTile<kBatch> x;
   for (int b = 0; b < kBatch; ++b) {
@@ -306,7 +312,8 @@ void RunTile(Panel& panel, const MatmulArgs& args, int64_t first_block, int64_t 
 
 template <typename Isa, typename Reader>
 void MatmulMany(const MatmulArgs& args) {
-  constexpr int64_t kPanelStep = kPanelColumns / Reader::kLength;  // a multiple of kChains: chains line up across panels
+  constexpr int64_t kPanelStep =
+      kPanelColumns / Reader::kLength;  // a multiple of kChains: chains line up across panels
   static_assert(kPanelStep % Reader::kChains == 0);
   Panel& panel = *new (args.scratch.data()) Panel;
   const int64_t blocks = args.x.columns / Reader::kLength;

@@ -64,9 +64,11 @@ inline void ForEach4(const float* x, const float* factor, int64_t n, float* y, F
 
 }  // namespace
 
-void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale, int16_t* sums) {
+void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
+                 int16_t* sums) {
   const int length = BlockLength(kind);
-  for (int64_t i = 0; i < columns; i += length) QuantizeBlock(x + i, length, q + i, scale + i / length, sums + i / 16);
+  for (int64_t i = 0; i < columns; i += length)
+    QuantizeBlock(x + i, length, q + i, scale + i / length, sums + i / 16);
 }
 
 void F32ToF16Row(const float* x, int64_t n, uint16_t* y) {
@@ -123,9 +125,8 @@ void LayerNorm(const float* x, const float* weight, const float* bias, int64_t n
 }
 
 void Silu(const float* gate, const float* up, int64_t n, float* y) {
-  ForEach4(gate, up, n, y, [](float32x4_t x) {
-    return vdivq_f32(x, vaddq_f32(vdupq_n_f32(1), Exp4(vnegq_f32(x))));
-  });
+  ForEach4(gate, up, n, y,
+           [](float32x4_t x) { return vdivq_f32(x, vaddq_f32(vdupq_n_f32(1), Exp4(vnegq_f32(x)))); });
 }
 
 void GeluTanh(const float* gate, const float* up, int64_t n, float* y) {

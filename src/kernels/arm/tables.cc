@@ -6,7 +6,8 @@
 namespace sluice::kernels {
 
 std::span<const Kernels* const> Tables() {
-  static constexpr const Kernels* kTables[] = {&kScalarKernels, &kNeonKernels, &kDotprodKernels, &kI8mmKernels};
+  static constexpr const Kernels* kTables[] = {&kScalarKernels, &kNeonKernels, &kDotprodKernels,
+                                               &kI8mmKernels};
   return kTables;
 }
 
