@@ -33,8 +33,7 @@ void Scores(const AttentionTileArgs& args, int head, float (*scores)[kSlots]) {
   }
 }
 
-// Turns the scores of one head into weights p (0 at invisible slots), updates m and l, returns the factor for
-// o.
+// Turns the scores of one head into weights p (0 at invisible slots), updates m and l; returns o's factor.
 float Weights(const AttentionTileArgs& args, int head, float* p) {
   for (int i = 0; i < kSlots; i += 4) {
     float32x4_t s = vmulq_n_f32(vld1q_f32(p + i), args.scale);

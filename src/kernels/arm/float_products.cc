@@ -1,5 +1,5 @@
-// Products with F32, F16 and BF16 weights: 16 lanes of fma for each pair of rows (docs/arithmetic.md, section
-// 2).
+// Products with F32, F16 and BF16 weights: 16 lanes of fma for each pair of rows (docs/arithmetic.md,
+// section 2).
 #include "kernels/arm/math.h"
 #include "kernels/arm/neon.h"
 
@@ -53,8 +53,9 @@ void RowsAgainstBatch(const MatmulArgs& args, int64_t r) {
     float out[kRows][kBatch];
     Products<Element, kRows, kBatch>(row, x, args.x.columns, out);
     for (int j = 0; j < kRows && r + j < args.rows; ++j) {
-      for (int t = 0; t < kBatch && b + t < args.x.batch; ++t)
+      for (int t = 0; t < kBatch && b + t < args.x.batch; ++t) {
         args.y[(b + t) * args.y_stride + r + j] = out[j][t];
+      }
     }
   }
 }

@@ -1,13 +1,14 @@
 // The weight formats in NEON registers: one struct for each, the vector twin of formats/unpack.h.
 //
 // A struct opens one block and hands out its parts:
-//   kLength, kGroup      elements of a block, and of a stretch that shares an integer scale (kLength: there
-//   is none) kChains              accumulators of a row (docs/arithmetic.md, section 4) kMinimum whether
-//   there is a second fma Codes(visit)         calls visit(g, a, b) for each 32 elements: codes of elements
-//   32g … 32g + 15, and the next 16 Scales(), Mins()     of the groups, in the low kLength / kGroup lanes
-//   d(), dmin()
-// Private to this folder. Everything here is in an anonymous namespace: each instruction set compiles its own
-// copy.
+//   kLength         elements of a block
+//   kGroup          of a stretch that shares an integer scale; kLength where there is none
+//   kChains         accumulators of a row (docs/arithmetic.md, section 4)
+//   kMinimum        whether there is a second fma
+//   Codes(visit)    calls visit(g, a, b) for each 32 elements: 16 codes from element 32g on, and the next 16
+//   Scales()        of the groups, in the low kLength / kGroup lanes; Mins() likewise
+//   d(), dmin()     the floats
+// Private to this folder. All in an anonymous namespace: each instruction set compiles its own copy.
 #pragma once
 
 #include <arm_neon.h>

@@ -20,8 +20,8 @@ struct I8mm {
   template <int kColumns, int kBatch>
   static void PanelDots(const int8_t* panel, const int8_t* const* q, int32x4_t* out) {
     static_assert(kBatch % 2 == 0);
-    // Lanes: w0·x0, w0·x1, w1·x0, w1·x1 for weight rows 0 and 1 (then 2 and 3) and each pair of activation
-    // rows.
+    // Lanes: w0·x0, w0·x1, w1·x0, w1·x1 for weight rows 0 and 1 (then 2 and 3) and each pair of
+    // activation rows.
     int32x4_t first[kBatch / 2] = {};
     int32x4_t second[kBatch / 2] = {};
     for (int c = 0; c < kColumns; c += 16) {

@@ -1,6 +1,7 @@
 // The canonical reductions and elementary functions on NEON registers: the 16 virtual lanes as four
-// registers, and the twins of base/math.cc, step for step as base/math_constants.h writes them down. Private
-// to this folder; in an anonymous namespace, as formats.h.
+// registers, and the twins of base/math.cc, step for step as base/math_constants.h writes them down.
+//
+// Private to this folder; in an anonymous namespace, as formats.h.
 #pragma once
 
 #include <arm_neon.h>

@@ -2,16 +2,15 @@
 // and the float steps work on the four in lanes, so each follows the canonical order (docs/arithmetic.md,
 // section 4).
 //
-//   one activation row:  codes go from the block straight into dot products in registers
-//   several:             four rows are unpacked into a panel of int8 in this thread's scratch, in the order
-//   that the
-//                        instruction set multiplies in, and the panel is run against every activation row
+//   one activation row    codes go from the block straight into dot products in registers
+//   several               four rows are unpacked into a panel of int8 in this thread's scratch, in the order
+//                         that the instruction set multiplies in, which then meets every activation row
 //
 // `Isa` is a struct with
-//   Dot(acc, w, q)            acc + products of 16 pairs, spread over the four lanes in any way
-//   Pack(rows, panel)         16 columns of codes of four rows → 64 bytes
-//   PanelDots<kColumns, kBatch>(panel, q, out)   out[b] lane r: Σ row r · activation row b over kColumns
-//   packed columns
+//   Dot(acc, w, q)        acc + products of 16 pairs, spread over the four lanes in any way
+//   Pack(rows, panel)     16 columns of codes of four rows → 64 bytes
+//   PanelDots<kColumns, kBatch>(panel, q, out)
+//                         out[b] lane r: Σ row r · activation row b over kColumns packed columns
 // Private to this folder; in an anonymous namespace, as formats.h.
 #pragma once
 

@@ -67,8 +67,9 @@ inline void ForEach4(const float* x, const float* factor, int64_t n, float* y, F
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
                  int16_t* sums) {
   const int length = BlockLength(kind);
-  for (int64_t i = 0; i < columns; i += length)
+  for (int64_t i = 0; i < columns; i += length) {
     QuantizeBlock(x + i, length, q + i, scale + i / length, sums + i / 16);
+  }
 }
 
 void F32ToF16Row(const float* x, int64_t n, uint16_t* y) {
