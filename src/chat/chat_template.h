@@ -110,12 +110,13 @@ class ChatTemplate {
   static Result<ChatTemplate> CreateExactly(const TemplateSource& source);
 
   // Errors:
-  //   kInvalidArgument    the template refused these messages (raise_exception): the message is the
-  //   template's own
-  //                       text and nothing else; or input JSON that can't be read
-  //   kUnsupported        it reached a filter, test, function or attribute that there isn't
-  //   kCorrupt            it broke at run time (a number plus a string …), with line and column
-  //   kResourceExhausted  it ran past a bound
+  // - kInvalidArgument: the template refused these messages (raise_exception), and the message is the
+  // template's
+  //   own text and nothing else; or JSON of the input that can't be read.
+  // - kUnsupported: it reached a filter, test, function or attribute that there isn't.
+  // - kCorrupt: it broke at run time (a number plus a string …).
+  // - kResourceExhausted: it ran past a bound.
+  // All but the first say line and column.
   Result<RenderedPrompt> Render(const RenderInput& input) const;
 
   const Capabilities& capabilities() const;

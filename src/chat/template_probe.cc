@@ -14,7 +14,6 @@ constexpr jinja::Limits kProbeLimits = {.steps = 200'000, .live_bytes = 8 * kMiB
 // Words that no template contains by itself.
 constexpr std::string_view kUserText = "sluiceuserword";
 constexpr std::string_view kSystemText = "sluicesystemword";
-constexpr std::string_view kAssistantText = "sluiceanswerword";
 constexpr std::string_view kToolName = "sluicetoolname";
 constexpr std::string_view kArgumentKey = "sluicekeyword";
 constexpr std::string_view kResultText = "sluiceresultword";

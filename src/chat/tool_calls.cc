@@ -99,7 +99,7 @@ class Reader {
       if (end == at + 1 || end >= text.size() || text[end] != ']') break;
       at = text.find_first_of("{[", end);
     }
-    return std::min(at, text.npos);
+    return at;
   }
 
   // The first word outside of <tags> and [TAGS] that names a function.
