@@ -63,7 +63,7 @@ TEST_F(RunTest, ThePromptComesFromAllItsSources) {
   EXPECT_EQ(tokens({"ab:", "--file", file}, "piped"), frame + 3 + 2 + 13 + 2 + 5);
   EXPECT_GT(tokens({"x", "-s", "be brief"}), frame + 1 + 8);
   EXPECT_EQ(tokens({"x", "-s", "be brief"}), tokens({"x", "--system", "be brief"}));
-  EXPECT_EQ(tokens({"x", "--raw"}), 2) << "BOS and x";
+  EXPECT_EQ(tokens({"x", "--raw"}), 3) << "BOS, the space in front, and x";
   EXPECT_EQ(Run({"run", model}).exit_code, 2) << "no prompt";
 }
 
@@ -86,12 +86,12 @@ TEST_F(RunTest, LengthsAtTheEdgeOfTheContext) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Run(arguments);
   };
-  // One more token than characters: BOS.
-  EXPECT_EQ(raw(62).exit_code, 0);
-  for (const size_t characters : {63u, 64u, 700u}) {
+  // Two more tokens than characters: BOS and the space in front.
+  EXPECT_EQ(raw(61).exit_code, 0);
+  for (const size_t characters : {62u, 63u, 700u}) {
     const Ran ran = raw(characters);
     EXPECT_EQ(ran.exit_code, 3);
-    EXPECT_THAT(ran.err, AllOf(HasSubstr(std::to_string(characters + 1)), HasSubstr("64")));
+    EXPECT_THAT(ran.err, AllOf(HasSubstr(std::to_string(characters + 2)), HasSubstr("64")));
     EXPECT_THAT(ran.out, IsEmpty());
   }
   for (const char* count : {"0", "-1"}) {
