@@ -15,7 +15,7 @@ constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kChannel = "<|channel|>";
 constexpr std::string_view kStart = "<|start|>";
 constexpr std::string_view kHarmonyEnds[] = {"<|end|>", "<|call|>", "<|return|>", kStart, kChannel};
-// A header is short; more than this without <|message|> is text.
+// A header is short; what goes on for longer without <|message|> is text.
 constexpr size_t kMaxHeader = 300;
 
 // How many bytes at the end of `text` may be the beginning of one of the markers.
@@ -197,11 +197,19 @@ bool OutputParser::StepToolCall(bool at_end) {
 
 bool OutputParser::StepHeader(bool at_end) {
   const size_t end = pending_.find(kMessage);
-  if (end == std::string::npos) {
-    if (!at_end && pending_.size() <= kMaxHeader) return false;
+  if (end > kMaxHeader && pending_.size() >= kMaxHeader + kMessage.size()) {
+    // No header: that much is text, up to the border of a character.
+    size_t size = kMaxHeader;
+    while (size > 1 && (static_cast<unsigned char>(pending_[size]) & 0xc0) == 0x80) --size;
     state_ = State::kAnswer;
+    Emit(OutputEvent::Kind::kAnswer, std::string_view(pending_).substr(0, size));
+    pending_.erase(0, size);
+    return true;
+  }
+  if (end == std::string::npos) {
+    if (!at_end) return false;
     // A header cut off by the end is no text.
-    if (at_end && (pending_.starts_with(kStart) || pending_.starts_with(kChannel))) pending_.clear();
+    if (pending_.starts_with(kStart) || pending_.starts_with(kChannel)) pending_.clear();
     Emit(OutputEvent::Kind::kAnswer, std::exchange(pending_, {}));
     return false;
   }

@@ -300,7 +300,8 @@ Status Interpreter::BindMacro(const Macro& macro, Arguments arguments) {
   SLUICE_TRY(heap_->Spend(arguments.named.size() * n / 8));
   SLUICE_TRY_ASSIGN(Dict * named_surplus, heap_->NewDict());
   for (auto& [name, value] : arguments.named) {
-    const auto same_name = [&](const Macro::Parameter& parameter) { return parameter.name == name; };
+    const std::string& argument = name;
+    const auto same_name = [&](const Macro::Parameter& parameter) { return parameter.name == argument; };
     const auto parameter = std::find_if(macro.parameters.begin(), macro.parameters.end(), same_name);
     if (parameter != macro.parameters.end()) {
       variables.insert_or_assign(parameter->name, std::move(value));
