@@ -6,6 +6,7 @@
 //   attention/<table>/…     tiles of 64 keys per second × heads
 // Filter with --benchmark_filter=gemv/avx2/Q4_K and the like.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <cstring>
 #include <string>
@@ -13,7 +14,7 @@
 
 #include "base/aligned_buffer.h"
 #include "formats/dtype.h"
-#include "kernels/kernels.h"
+#include "kernels/kv_rows.h"
 #include "platform/cpu_features.h"
 
 namespace sluice::kernels {
@@ -105,16 +106,18 @@ void BenchBatch(benchmark::State& state, const Kernels& kernels, DType dtype, in
   state.SetItemsProcessed(state.iterations() * product.multiply_adds());
 }
 
-void BenchAttention(benchmark::State& state, const Kernels& kernels, KvType type) {
-  constexpr int kHeads = 8, kDim = 128;
-  const size_t row_bytes = kDim * (type == KvType::kF32 ? 4 : 2);
+void BenchAttention(benchmark::State& state, const Kernels& kernels, KvType type, int heads) {
+  constexpr int kDim = 128;
+  const size_t row_bytes = KvRowBytes(type, kDim);
   const AlignedBuffer k = RandomBytes(64 * row_bytes), v = RandomBytes(64 * row_bytes);
-  std::vector<float> q(kHeads * kDim, 0.25f), m(kHeads, 0.0f), l(kHeads, 0.0f), o(kHeads * kDim, 0.0f);
+  std::vector<float> q(heads * kDim, 0.25f), m(heads, 0.0f), l(heads, 0.0f), o(heads * kDim, 0.0f);
   const AttentionTileArgs args = {.q = q.data(),
                                   .q_stride = kDim,
-                                  .heads = kHeads,
+                                  .heads = heads,
                                   .k_dim = kDim,
                                   .v_dim = kDim,
+                                  .k_type = type,
+                                  .v_type = type,
                                   .k = k.data(),
                                   .k_row_bytes = row_bytes,
                                   .v = v.data(),
@@ -129,10 +132,10 @@ void BenchAttention(benchmark::State& state, const Kernels& kernels, KvType type
                                   .l = l.data(),
                                   .o = o.data()};
   for (auto _ : state) {
-    kernels.attention_tile[static_cast<size_t>(type)](args);
+    kernels.attention_tile(args);
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * kHeads);
+  state.SetItemsProcessed(state.iterations() * heads);
 }
 
 void Register() {
@@ -152,10 +155,13 @@ void Register() {
       add("gemm/" + name, [=](benchmark::State& s) { BenchBatch(s, *kernels, dtype, 128); });
       add("batch4/" + name, [=](benchmark::State& s) { BenchBatch(s, *kernels, dtype, 4); });
     }
-    add("attention/" + table + "/F32",
-        [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF32); });
-    add("attention/" + table + "/F16",
-        [=](benchmark::State& s) { BenchAttention(s, *kernels, KvType::kF16); });
+    for (size_t type = 0; type < kKvTypeCount; ++type) {
+      const auto kv_type = static_cast<KvType>(type);
+      for (const int heads : {1, 8}) {
+        add(fmt::format("attention/{}/{}/{} heads", table, Name(kv_type), heads),
+            [=](benchmark::State& s) { BenchAttention(s, *kernels, kv_type, heads); });
+      }
+    }
   }
 }
 

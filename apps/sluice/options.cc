@@ -17,7 +17,8 @@ void ModelFlags::AddTo(CLI::App& command) {
   command.add_option("-c,--ctx-size,--context", context_length,
                      "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
   command.add_option("--batch", batch, "Tokens of a prompt read in one go")->capture_default_str();
-  command.add_option("--kv", kv, "Type of the KV cache: f16 or f32")->capture_default_str();
+  command.add_option("--kv", kv, "Type of the KV cache: " + std::string(kv::KvTypeNames()))
+      ->capture_default_str();
   command.add_option("--kv-k", kv_k, "Type of its keys alone (also -ctk)");
   command.add_option("--kv-v", kv_v, "Type of its values alone (also -ctv)");
   command.add_option("--override-kv", overrides, "Change a metadata key: KEY=TYPE:VALUE, TYPE int, float, bool or str");
@@ -35,9 +36,9 @@ Result<EngineOptions> ModelFlags::Engine() const {
 namespace {
 
 Result<kv::KvType> ParseKvType(const std::string& name) {
-  if (name == "f16") return kv::KvType::kF16;
-  if (name == "f32") return kv::KvType::kF32;
-  return Fail(ErrorCode::kInvalidArgument, "a KV cache of type '{}' does not run; expected f16 or f32", name);
+  if (const auto type = kv::KvTypeByName(name)) return *type;
+  return Fail(ErrorCode::kInvalidArgument, "a KV cache of type '{}' does not run; expected one of {}", name,
+              kv::KvTypeNames());
 }
 
 }  // namespace

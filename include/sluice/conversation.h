@@ -31,6 +31,7 @@ struct ConversationOptions {
   int64_t batch = 512;         // tokens of a prompt that are read in one go
   kv::KvType k_type = kv::KvType::kF16;  // of the cache
   kv::KvType v_type = kv::KvType::kF16;
+  bool rotate = true;  // rows of 4 and 5 bits before they are quantised; off only to measure what it gains
 };
 
 struct AnswerOptions {

@@ -20,7 +20,8 @@ session::SessionOptions SessionOptionsFor(const ConversationOptions& options, in
   return {.context_length = context,
           .batch = std::min(options.batch, context),
           .k_type = options.k_type,
-          .v_type = options.v_type};
+          .v_type = options.v_type,
+          .rotate = options.rotate};
 }
 
 // `context`, halved while it does not fit and is above `smallest`.

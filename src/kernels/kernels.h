@@ -67,13 +67,15 @@ struct MatmulArgs {
 inline constexpr size_t kMatmulScratchBytes = 512 * 1024;
 using MatmulFn = void (*)(const MatmulArgs&);
 
-// KV cache element types that attention reads directly.
-enum class KvType : uint8_t { kF32, kF16 };
-inline constexpr size_t kKvTypeCount = 2;
+// Types of keys and values that attention reads as they lie in the cache. How rows are written: kv_rows.h.
+enum class KvType : uint8_t { kF32, kF16, kQ8_0, kQ5_0, kQ4_0 };
+inline constexpr size_t kKvTypeCount = 5;
+// Most elements of one head's key or value.
+inline constexpr int kMaxHeadDim = 1024;
 
 // One tile of attention with an online softmax: the visible keys of one KV head among 64 consecutive absolute
-// positions, against the query heads of its group at one position. Arithmetic (docs/arithmetic.md,
-// "Attention"):
+// positions, against the query heads of its group at one position. Keys and values of any type become the
+// floats that they stand for, exactly; q stays f32. Arithmetic (docs/arithmetic.md, "Attention"):
 //   s_i = dot16(q, k_i) · scale, then softcap · tanh(s_i / softcap) when softcap > 0, then + slope ·
 //   distance_i m' = max(m, max s_i); c = exp(m − m'); p_i = exp(s_i − m') l = fma(l, c, Σ16 p_i) with lane
 //   (first + i) mod 16; o = o · c, then o = fma(p_i, v_i, o) by ascending i
@@ -84,9 +86,11 @@ struct AttentionTileArgs {
   int heads;
   int k_dim;
   int v_dim;
-  const std::byte* k;  // the tile's 64 slots: [64, k_dim] of the KV type, k_row_bytes apart
+  KvType k_type;
+  KvType v_type;
+  const std::byte* k;  // the tile's 64 slots: [64, k_dim] of k_type, k_row_bytes (≥ KvRowBytes) apart
   size_t k_row_bytes;
-  const std::byte* v;  // [64, v_dim]
+  const std::byte* v;  // [64, v_dim] of v_type
   size_t v_row_bytes;
   int first, last;  // visible slots [first, last), 0 ≤ first < last ≤ 64
   float scale;
@@ -114,7 +118,7 @@ struct Kernels {
   std::array<MatmulFn, formats::kDTypeLimit> matmul;
 
   // --- attention ---
-  std::array<AttentionTileFn, kKvTypeCount> attention_tile;
+  AttentionTileFn attention_tile;
   // f32 → f16, round to nearest even: how keys and values enter an f16 cache.
   void (*f32_to_f16)(const float* x, int64_t n, uint16_t* y);
 

@@ -19,8 +19,7 @@ template <formats::DType kType>
 void MatmulFloat(const MatmulArgs& args);
 
 // scalar_attention.cc
-void AttentionTileF32(const AttentionTileArgs& args);
-void AttentionTileF16(const AttentionTileArgs& args);
+void AttentionTile(const AttentionTileArgs& args);
 
 // scalar_rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

@@ -20,9 +20,9 @@ size_t LayOutPage(const CacheConfig& config, std::vector<size_t>* k_offsets, std
   for (const LayerShape& layer : config.layers) {
     const size_t slots = static_cast<size_t>(layer.n_kv_heads) * kPagePositions;
     if (k_offsets) k_offsets->push_back(offset);
-    offset = AlignUp(offset + slots * layer.k_dim * ElementBytes(config.k_type), kAlignment);
+    offset = AlignUp(offset + slots * kernels::KvRowBytes(config.k_type, layer.k_dim), kAlignment);
     if (v_offsets) v_offsets->push_back(offset);
-    offset = AlignUp(offset + slots * layer.v_dim * ElementBytes(config.v_type), kAlignment);
+    offset = AlignUp(offset + slots * kernels::KvRowBytes(config.v_type, layer.v_dim), kAlignment);
   }
   return offset;
 }
@@ -30,8 +30,6 @@ size_t LayOutPage(const CacheConfig& config, std::vector<size_t>* k_offsets, std
 int64_t PageCount(const CacheConfig& config) { return PagesFor(config.context_length) * config.n_sequences; }
 
 }  // namespace
-
-size_t ElementBytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
 
 uint64_t CacheBytes(const CacheConfig& config) {
   return static_cast<uint64_t>(PageCount(config)) * LayOutPage(config, nullptr, nullptr);

@@ -15,16 +15,17 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/kernels.h"
+#include "kernels/kv_rows.h"
 #include "memory/arena.h"
 #include "memory/ledger.h"
 
 namespace sluice::kv {
 
 using kernels::KvType;
+using kernels::KvTypeByName;
+using kernels::KvTypeNames;
+using kernels::Name;
 inline constexpr int kPagePositions = 64;
-
-size_t ElementBytes(KvType type);
 
 struct LayerShape {
   int n_kv_heads;
@@ -36,9 +37,15 @@ struct CacheConfig {
   std::vector<LayerShape> layers;
   KvType k_type = KvType::kF16;
   KvType v_type = KvType::kF16;
+  bool rotate = true;          // rows of low-bit types before they are quantised; see Rotated
   int64_t context_length = 0;  // most positions that one sequence may have
   int n_sequences = 1;         // full-length sequences that the pool has pages for
 };
+
+// Whether rows of this type are rotated (ops/hadamard.h) before they are quantised, where the cache wants it:
+// one large element of a block takes all the steps of 4 or 5 bits for itself, and rotation spreads it over
+// the head.
+constexpr bool Rotated(KvType type) { return type == KvType::kQ5_0 || type == KvType::kQ4_0; }
 
 // Bytes that a cache of this configuration takes from the ledger's `kv` account.
 uint64_t CacheBytes(const CacheConfig& config);
@@ -65,8 +72,14 @@ class Cache {
     return base_ + static_cast<size_t>(page) * page_bytes_ + v_offsets_[layer] +
            static_cast<size_t>(kv_head) * kPagePositions * v_row_bytes(layer);
   }
-  size_t k_row_bytes(int layer) const { return config_.layers[layer].k_dim * ElementBytes(config_.k_type); }
-  size_t v_row_bytes(int layer) const { return config_.layers[layer].v_dim * ElementBytes(config_.v_type); }
+  size_t k_row_bytes(int layer) const {
+    return kernels::KvRowBytes(config_.k_type, config_.layers[layer].k_dim);
+  }
+  size_t v_row_bytes(int layer) const {
+    return kernels::KvRowBytes(config_.v_type, config_.layers[layer].v_dim);
+  }
+  bool rotates_keys() const { return config_.rotate && Rotated(config_.k_type); }
+  bool rotates_values() const { return config_.rotate && Rotated(config_.v_type); }
 
  private:
   friend class Sequence;

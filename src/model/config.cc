@@ -5,6 +5,7 @@
 
 #include "base/math.h"
 #include "base/units.h"
+#include "kernels/kernels.h"
 
 namespace sluice::model {
 
@@ -14,7 +15,7 @@ namespace {
 constexpr uint32_t kMaxLayers = 4096;
 constexpr uint32_t kMaxWidth = 1 << 20;
 constexpr uint32_t kMaxHeads = 4096;
-constexpr uint32_t kMaxHeadDim = 1024;  // the kernels' tiles
+constexpr uint32_t kMaxHeadDim = kernels::kMaxHeadDim;
 constexpr uint32_t kMaxVocabulary = 1 << 24;
 constexpr uint32_t kMaxContext = 1 << 30;
 

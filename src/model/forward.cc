@@ -116,7 +116,7 @@ uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, 
   total += 4 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
   total += PlanActivations(config, weights, max_batch).Bytes();
   total += ops::WorkerScratch::Bytes(workers);
-  total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.v_dim), 64);
+  total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.k_dim, config.v_dim), 64);
   return total;
 }
 
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
   forward->buffers_.reset(new Buffers{
       .input = ops::Activations(PlanActivations(config, weights, max_batch), arena),
       .scratch = ops::WorkerScratch(workers, arena),
-      .attention = ops::AttentionScratch(workers, widths.group, config.v_dim, arena),
+      .attention = ops::AttentionScratch(workers, widths.group, config.k_dim, config.v_dim, arena),
   });
   const auto take = [&](uint64_t bytes) { return reinterpret_cast<float*>(arena.Allocate(bytes, 64).data()); };
   Buffers::ForEach(config, max_batch, [&](float* Buffers::* member, uint64_t bytes) {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/math.h"
+#include "kernels/kv_rows.h"
+#include "ops/hadamard.h"
 
 namespace sluice::ops {
 
@@ -15,9 +16,13 @@ constexpr int64_t kChunkPositions = 512;
 constexpr int64_t kTile = kv::kPagePositions;
 static_assert(kChunkPositions % kTile == 0);
 
-size_t StateFloats(int group, int v_dim) {
-  const size_t heads = static_cast<size_t>(group);
-  return (2 * heads + heads * static_cast<size_t>(v_dim) + 15) / 16 * 16;
+// Rounded to whole cache lines.
+size_t Floats(int heads, int width) {
+  return (static_cast<size_t>(heads) * static_cast<size_t>(width) + 15) / 16 * 16;
+}
+size_t StateFloats(int group, int v_dim) { return Floats(group, 2 + v_dim); }
+size_t WorkerFloats(int group, int k_dim, int v_dim) {
+  return 2 * StateFloats(group, v_dim) + Floats(group, k_dim);
 }
 
 // One query row's heads [first_head, first_head + heads), which share a KV head.
@@ -39,28 +44,30 @@ void AttendChunk(const runtime::Context& context, const AttentionSpec& spec, kv:
                  int64_t first, int64_t last, const AttentionScratch::State& state) {
   Reset(state, query.heads, spec.v_dim);
   const int kv_head = query.first_head / (spec.n_heads / spec.n_kv_heads);
-  const auto tile = context.kernels->attention_tile[static_cast<size_t>(cache.config().k_type)];
   for (int64_t start = first / kTile * kTile; start < last; start += kTile) {
     const int64_t visible = std::max(first, start);
     const int32_t page = query.row->sequence->page(start / kTile);
-    tile({.q = query.q,
-          .q_stride = spec.k_dim,
-          .heads = query.heads,
-          .k_dim = spec.k_dim,
-          .v_dim = spec.v_dim,
-          .k = cache.Keys(spec.layer, page, kv_head),
-          .k_row_bytes = cache.k_row_bytes(spec.layer),
-          .v = cache.Values(spec.layer, page, kv_head),
-          .v_row_bytes = cache.v_row_bytes(spec.layer),
-          .first = static_cast<int>(visible - start),
-          .last = static_cast<int>(std::min(last - start, kTile)),
-          .scale = spec.scale,
-          .softcap = spec.softcap,
-          .alibi_slopes = spec.alibi_slopes == nullptr ? nullptr : spec.alibi_slopes + query.first_head,
-          .first_distance = visible - query.row->position,
-          .m = state.m,
-          .l = state.l,
-          .o = state.o});
+    context.kernels->attention_tile(
+        {.q = query.q,
+         .q_stride = spec.k_dim,
+         .heads = query.heads,
+         .k_dim = spec.k_dim,
+         .v_dim = spec.v_dim,
+         .k_type = cache.config().k_type,
+         .v_type = cache.config().v_type,
+         .k = cache.Keys(spec.layer, page, kv_head),
+         .k_row_bytes = cache.k_row_bytes(spec.layer),
+         .v = cache.Values(spec.layer, page, kv_head),
+         .v_row_bytes = cache.v_row_bytes(spec.layer),
+         .first = static_cast<int>(visible - start),
+         .last = static_cast<int>(std::min(last - start, kTile)),
+         .scale = spec.scale,
+         .softcap = spec.softcap,
+         .alibi_slopes = spec.alibi_slopes == nullptr ? nullptr : spec.alibi_slopes + query.first_head,
+         .first_distance = visible - query.row->position,
+         .m = state.m,
+         .l = state.l,
+         .o = state.o});
   }
 }
 
@@ -79,7 +86,13 @@ void Merge(const AttentionScratch::State& merged, const AttentionScratch::State&
 }
 
 void AttendQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
-                 const AttentionSpec& spec, kv::Cache& cache, const Query& query, float* out) {
+                 const AttentionSpec& spec, kv::Cache& cache, Query query, float* out) {
+  if (cache.rotates_keys()) {
+    float* const rotated = scratch.query(worker);
+    std::copy_n(query.q, query.heads * spec.k_dim, rotated);
+    for (int h = 0; h < query.heads; ++h) Hadamard(rotated + h * spec.k_dim, spec.k_dim);
+    query.q = rotated;
+  }
   const int64_t last = query.row->position + 1;
   const int64_t first = spec.window > 0 ? std::max<int64_t>(0, last - spec.window) : 0;
   AttentionScratch::State total = scratch.merged(worker);
@@ -98,25 +111,32 @@ void AttendQuery(const runtime::Context& context, const AttentionScratch& scratc
     const float inverse = 1.0f / total.l[h];
     const float* o = total.o + h * spec.v_dim;
     for (int i = 0; i < spec.v_dim; ++i) out[h * spec.v_dim + i] = o[i] * inverse;
+    if (cache.rotates_values()) Hadamard(out + h * spec.v_dim, spec.v_dim);
   }
 }
 
 }  // namespace
 
-uint64_t AttentionScratch::Bytes(int workers, int group, int v_dim) {
-  return static_cast<uint64_t>(workers) * 2 * StateFloats(group, v_dim) * sizeof(float);
+uint64_t AttentionScratch::Bytes(int workers, int group, int k_dim, int v_dim) {
+  return static_cast<uint64_t>(workers) * WorkerFloats(group, k_dim, v_dim) * sizeof(float);
 }
 
-AttentionScratch::AttentionScratch(int workers, int group, int v_dim, memory::Arena& arena)
-    : group_(group), v_dim_(v_dim) {
-  const std::span<std::byte> bytes = arena.Allocate(Bytes(workers, group, v_dim), 64);
+AttentionScratch::AttentionScratch(int workers, int group, int k_dim, int v_dim, memory::Arena& arena)
+    : group_(group),
+      state_floats_(StateFloats(group, v_dim)),
+      worker_floats_(WorkerFloats(group, k_dim, v_dim)) {
+  const std::span<std::byte> bytes = arena.Allocate(Bytes(workers, group, k_dim, v_dim), 64);
   floats_ = {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
 
 AttentionScratch::State AttentionScratch::At(int worker, int which) const {
-  const size_t index = static_cast<size_t>(worker) * 2 + static_cast<size_t>(which);
-  float* base = floats_.data() + index * StateFloats(group_, v_dim_);
+  float* base = floats_.data() + static_cast<size_t>(worker) * worker_floats_ +
+                static_cast<size_t>(which) * state_floats_;
   return {base, base + group_, base + 2 * group_};
+}
+
+float* AttentionScratch::query(int worker) const {
+  return floats_.data() + static_cast<size_t>(worker) * worker_floats_ + 2 * state_floats_;
 }
 
 void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
@@ -142,20 +162,23 @@ void Attention(const runtime::Context& context, const AttentionScratch& scratch,
 
 void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer, const AttentionRow& row,
                    const float* k, const float* v) {
-  const auto store = [&](kv::KvType type, const float* x, int n, std::byte* slot) {
-    if (type == kv::KvType::kF32) {
-      std::memcpy(slot, x, static_cast<size_t>(n) * sizeof(float));
-    } else {
-      context.kernels->f32_to_f16(x, n, reinterpret_cast<uint16_t*>(slot));
+  // x[n] → the row at `slot`.
+  const auto store = [&](kv::KvType type, bool rotate, const float* x, int n, std::byte* slot) {
+    float rotated[kernels::kMaxHeadDim];
+    if (rotate) {
+      std::copy_n(x, n, rotated);
+      Hadamard(rotated, n);
+      x = rotated;
     }
+    kernels::StoreKvRow(*context.kernels, type, x, n, slot);
   };
   const kv::LayerShape& shape = cache.config().layers[static_cast<size_t>(layer)];
   const int32_t page = row.sequence->page(row.position / kTile);
   const size_t slot = static_cast<size_t>(row.position % kTile);
   for (int head = 0; head < shape.n_kv_heads; ++head) {
-    store(cache.config().k_type, k + head * shape.k_dim, shape.k_dim,
+    store(cache.config().k_type, cache.rotates_keys(), k + head * shape.k_dim, shape.k_dim,
           cache.Keys(layer, page, head) + slot * cache.k_row_bytes(layer));
-    store(cache.config().v_type, v + head * shape.v_dim, shape.v_dim,
+    store(cache.config().v_type, cache.rotates_values(), v + head * shape.v_dim, shape.v_dim,
           cache.Values(layer, page, head) + slot * cache.v_row_bytes(layer));
   }
 }

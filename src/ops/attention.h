@@ -1,9 +1,11 @@
 // Attention over the KV cache, with an online softmax.
 //
-// The arithmetic is a function of positions only (docs/arithmetic.md, "Attention"): the visible keys are walked in
-// chunks of 512 absolute positions, each starting from a fresh (m, l, o), in tiles of 64 within; chunks are merged in
-// order. So how a prompt is cut into batches, who else is in the batch, and how many workers there are, change nothing.
-// Scratch is constant in the context length.
+// The arithmetic is a function of positions only (docs/arithmetic.md, "Attention"): the visible keys are
+// walked in chunks of 512 absolute positions, each starting from a fresh (m, l, o), in tiles of 64 within;
+// chunks are merged in order. So how a prompt is cut into batches, who else is in the batch, and how many
+// workers there are, change nothing. Scratch is constant in the context length. Where the cache rotates keys
+// or values (kv::CacheConfig::rotate), queries are rotated on their way in and outputs on their way out:
+// callers see none of it.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +39,9 @@ struct AttentionRow {
 // Per-worker scratch, planned for a model's largest head group.
 class AttentionScratch {
  public:
-  // group: the most query heads that share a KV head; v_dim: the largest value head.
-  static uint64_t Bytes(int workers, int group, int v_dim);
-  AttentionScratch(int workers, int group, int v_dim, memory::Arena& arena);
+  // group: the most query heads that share a KV head; k_dim, v_dim: the largest heads.
+  static uint64_t Bytes(int workers, int group, int k_dim, int v_dim);
+  AttentionScratch(int workers, int group, int k_dim, int v_dim, memory::Arena& arena);
 
   struct State {
     float* m;  // [group]
@@ -48,10 +50,12 @@ class AttentionScratch {
   };
   State chunk(int worker) const { return At(worker, 0); }
   State merged(int worker) const { return At(worker, 1); }
+  float* query(int worker) const;  // [group, k_dim]
 
  private:
   State At(int worker, int which) const;
-  int group_, v_dim_;
+  int group_;
+  size_t state_floats_, worker_floats_;
   std::span<float> floats_;
 };
 

@@ -12,7 +12,10 @@ namespace {
 constexpr int64_t kMaxContext = int64_t{1} << 26;
 
 kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions& options) {
-  kv::CacheConfig cache{.k_type = options.k_type, .v_type = options.v_type, .context_length = options.context_length};
+  kv::CacheConfig cache{.k_type = options.k_type,
+                        .v_type = options.v_type,
+                        .rotate = options.rotate,
+                        .context_length = options.context_length};
   for (const model::LayerConfig& layer : config.layers)
     cache.layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim});
   return cache;
@@ -37,9 +40,6 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
       positions && options.context_length > positions.rows) {
     return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens, but this model knows only {} positions",
                 options.context_length, positions.rows);
-  }
-  if (options.k_type != options.v_type) {
-    return Fail(ErrorCode::kUnsupported, "keys and values of different types do not run yet; give both the same type");
   }
   std::unique_ptr<Session> session(new Session(model, options));
   SLUICE_TRY_ASSIGN(session->cache_, kv::Cache::Create(CacheConfigFor(model.config(), options), *context.ledger));

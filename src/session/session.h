@@ -24,6 +24,7 @@ struct SessionOptions {
   int64_t batch = 512;         // tokens read in one go; > 0
   kv::KvType k_type = kv::KvType::kF16;
   kv::KvType v_type = kv::KvType::kF16;
+  bool rotate = true;  // kv::CacheConfig::rotate
 };
 
 // Called with tokens done and tokens in all, also again and again while a batch is under way; returns false to stop.

@@ -1,11 +1,12 @@
 // Attention tiles: every table against scalar, bit for bit, and scalar against attention in double.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "base/half.h"
+#include "kernels/kv_rows.h"
 #include "kernels/support.h"
 
 namespace sluice::kernels {
@@ -22,68 +23,76 @@ struct Shape {
 
 // A tile and the running state of its heads.
 struct Tile {
-  Tile(KvType kv_type, const Shape& tile_shape) : type(kv_type), shape(tile_shape) {
+  Tile(KvType keys, KvType values, const Shape& tile_shape)
+      : k_type(keys), v_type(values), shape(tile_shape) {
     const auto heads = static_cast<size_t>(shape.heads);
     q = MakeInput(shape.heads * shape.k_dim, shape.input, 1);
-    k = Stored(64 * shape.k_dim, shape.input, 2);
-    v = Stored(64 * shape.v_dim, InputKind::kBell, 3);
+    k = Stored(k_type, shape.k_dim, shape.input, 2);
+    v = Stored(v_type, shape.v_dim, InputKind::kBell, 3);
     slopes = MakeInput(shape.heads, InputKind::kBell, 4);
     m.assign(heads, -std::numeric_limits<float>::infinity());
     l.assign(heads, 0.0f);
     o.assign(heads * static_cast<size_t>(shape.v_dim), 0.0f);
   }
 
-  size_t ElementBytes() const { return type == KvType::kF32 ? 4 : 2; }
-
-  std::vector<std::byte> Stored(int64_t n, InputKind kind, uint64_t seed) const {
-    const auto x = MakeInput(n, kind, seed);
-    std::vector<std::byte> bytes(x.size() * ElementBytes());
-    for (size_t i = 0; i < x.size(); ++i) {
-      const uint16_t half = F32ToF16(x[i]);
-      if (type == KvType::kF32) {
-        std::memcpy(bytes.data() + 4 * i, &x[i], 4);
-      } else {
-        std::memcpy(bytes.data() + 2 * i, &half, 2);
-      }
+  // 64 rows of n elements.
+  static std::vector<std::byte> Stored(KvType type, int n, InputKind kind, uint64_t seed) {
+    const auto x = MakeInput(64 * n, kind, seed);
+    const size_t row_bytes = KvRowBytes(type, n);
+    std::vector<std::byte> bytes(64 * row_bytes);
+    for (size_t slot = 0; slot < 64; ++slot) {
+      StoreKvRow(Scalar(), type, x.data() + slot * static_cast<size_t>(n), n,
+                 bytes.data() + slot * row_bytes);
     }
     return bytes;
   }
 
   void Run(const Kernels& kernels, int first, int last) {
-    kernels.attention_tile[static_cast<size_t>(type)](
-        {.q = q.data(),
-         .q_stride = shape.k_dim,
-         .heads = shape.heads,
-         .k_dim = shape.k_dim,
-         .v_dim = shape.v_dim,
-         .k = k.data(),
-         .k_row_bytes = static_cast<size_t>(shape.k_dim) * ElementBytes(),
-         .v = v.data(),
-         .v_row_bytes = static_cast<size_t>(shape.v_dim) * ElementBytes(),
-         .first = first,
-         .last = last,
-         .scale = 0.125f,
-         .softcap = shape.softcap,
-         .alibi_slopes = shape.alibi ? slopes.data() : nullptr,
-         .first_distance = -100,
-         .m = m.data(),
-         .l = l.data(),
-         .o = o.data()});
+    kernels.attention_tile({.q = q.data(),
+                            .q_stride = shape.k_dim,
+                            .heads = shape.heads,
+                            .k_dim = shape.k_dim,
+                            .v_dim = shape.v_dim,
+                            .k_type = k_type,
+                            .v_type = v_type,
+                            .k = k.data(),
+                            .k_row_bytes = KvRowBytes(k_type, shape.k_dim),
+                            .v = v.data(),
+                            .v_row_bytes = KvRowBytes(v_type, shape.v_dim),
+                            .first = first,
+                            .last = last,
+                            .scale = 0.125f,
+                            .softcap = shape.softcap,
+                            .alibi_slopes = shape.alibi ? slopes.data() : nullptr,
+                            .first_distance = -100,
+                            .m = m.data(),
+                            .l = l.data(),
+                            .o = o.data()});
   }
 
-  KvType type;
+  KvType k_type, v_type;
   Shape shape;
   std::vector<float> q, slopes, m, l, o;
   std::vector<std::byte> k, v;
 };
+
+std::vector<std::pair<KvType, KvType>> TypePairs() {
+  std::vector<std::pair<KvType, KvType>> pairs;
+  for (size_t k = 0; k < kKvTypeCount; ++k) {
+    for (size_t v = 0; v < kKvTypeCount; ++v)
+      pairs.emplace_back(static_cast<KvType>(k), static_cast<KvType>(v));
+  }
+  return pairs;
+}
 
 class AttentionTest : public testing::TestWithParam<TableParam> {
  protected:
   void SetUp() override { SLUICE_SKIP_UNLESS_RUNS(*GetParam().kernels); }
 
   void ExpectSameAsScalar(const Shape& shape) {
-    for (const KvType type : {KvType::kF32, KvType::kF16}) {
-      Tile expected(type, shape), found(type, shape);
+    for (const auto& [k_type, v_type] : TypePairs()) {
+      SCOPED_TRACE(fmt::format("keys {}, values {}", Name(k_type), Name(v_type)));
+      Tile expected(k_type, v_type, shape), found(k_type, v_type, shape);
       for (int times = 0; times < 2; ++times) {  // the second time on what the first left
         expected.Run(Scalar(), shape.first, shape.last);
         found.Run(*GetParam().kernels, shape.first, shape.last);
@@ -121,13 +130,15 @@ TEST_P(AttentionTest, EveryKindOfNumber) {
 // What lies in invisible slots is of no consequence, be it NaN.
 TEST_P(AttentionTest, InvisibleSlotsAreNotRead) {
   const Shape shape{2, 64, 64, 7, 21};
-  for (const KvType type : {KvType::kF32, KvType::kF16}) {
-    Tile plain(type, shape), poisoned(type, shape);
+  for (const auto& [k_type, v_type] : TypePairs()) {
+    Tile plain(k_type, v_type, shape), poisoned(k_type, v_type, shape);
     for (int slot = 0; slot < 64; ++slot) {
       if (slot >= shape.first && slot < shape.last) continue;
-      const size_t row = 64 * plain.ElementBytes();
-      std::memset(poisoned.k.data() + static_cast<size_t>(slot) * row, 0xff, row);
-      std::memset(poisoned.v.data() + static_cast<size_t>(slot) * row, 0xff, row);
+      const auto poison = [&](std::vector<std::byte>& rows) {
+        std::memset(rows.data() + static_cast<size_t>(slot) * rows.size() / 64, 0xff, rows.size() / 64);
+      };
+      poison(poisoned.k);
+      poison(poisoned.v);
     }
     plain.Run(*GetParam().kernels, shape.first, shape.last);
     poisoned.Run(*GetParam().kernels, shape.first, shape.last);
@@ -143,7 +154,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionTest);
 // Two tiles of one softmax, in double.
 TEST(ScalarAttention, AgreesWithDoubles) {
   const Shape shape{4, 64, 32, 0, 64, 30.0f, true};
-  Tile tile(KvType::kF32, shape);
+  Tile tile(KvType::kF32, KvType::kF32, shape);
   tile.Run(Scalar(), 0, 40);
   Tile rest = tile;
   rest.Run(Scalar(), 40, 64);

@@ -103,27 +103,28 @@ uint64_t AttentionHash(const Kernels& kernels, KvType type) {
   std::vector<float> m(kHeads, -std::numeric_limits<float>::infinity()), l(kHeads, 0.0f);
   std::vector<float> o(kHeads * kValueDim, 0.0f);
   for (const auto& [first, last] : {std::pair{0, 64}, {5, 30}}) {
-    kernels.attention_tile[static_cast<size_t>(type)](
-        {.q = q.data(),
-         .q_stride = kKeyDim,
-         .heads = kHeads,
-         .k_dim = kKeyDim,
-         .v_dim = kValueDim,
-         .k = half ? reinterpret_cast<const std::byte*>(k16.data())
-                   : reinterpret_cast<const std::byte*>(k.data()),
-         .k_row_bytes = kKeyDim * element,
-         .v = half ? reinterpret_cast<const std::byte*>(v16.data())
-                   : reinterpret_cast<const std::byte*>(v.data()),
-         .v_row_bytes = kValueDim * element,
-         .first = first,
-         .last = last,
-         .scale = 0.11f,
-         .softcap = 30.0f,
-         .alibi_slopes = slopes,
-         .first_distance = -64,
-         .m = m.data(),
-         .l = l.data(),
-         .o = o.data()});
+    kernels.attention_tile({.q = q.data(),
+                            .q_stride = kKeyDim,
+                            .heads = kHeads,
+                            .k_dim = kKeyDim,
+                            .v_dim = kValueDim,
+                            .k_type = type,
+                            .v_type = type,
+                            .k = half ? reinterpret_cast<const std::byte*>(k16.data())
+                                      : reinterpret_cast<const std::byte*>(k.data()),
+                            .k_row_bytes = kKeyDim * element,
+                            .v = half ? reinterpret_cast<const std::byte*>(v16.data())
+                                      : reinterpret_cast<const std::byte*>(v.data()),
+                            .v_row_bytes = kValueDim * element,
+                            .first = first,
+                            .last = last,
+                            .scale = 0.11f,
+                            .softcap = 30.0f,
+                            .alibi_slopes = slopes,
+                            .first_distance = -64,
+                            .m = m.data(),
+                            .l = l.data(),
+                            .o = o.data()});
   }
   return HashFloats(o, HashFloats(l, HashFloats(m, hash)));
 }

@@ -54,10 +54,11 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
     parallel::ThreadPool pool(threads);
     runtime::Context context{
         .kernels = &kernels::BestKernels(platform::DetectCpuFeatures()), .pool = &pool, .ledger = &ledger};
-    auto arena = memory::Arena::Create(AttentionScratch::Bytes(threads, s.n_heads / s.n_kv_heads, s.v_dim) + 64,
-                                       memory::Account::kActivations, ledger);
+    auto arena = memory::Arena::Create(
+        AttentionScratch::Bytes(threads, s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim) + 64,
+        memory::Account::kActivations, ledger);
     ASSERT_TRUE(arena);
-    const AttentionScratch scratch(threads, s.n_heads / s.n_kv_heads, s.v_dim, *arena);
+    const AttentionScratch scratch(threads, s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim, *arena);
     for (int64_t p = 0; p < s.length; ++p)
       StoreKeyValue(context, **cache, 0, {&sequence, p}, k.data() + p * s.n_kv_heads * s.k_dim,
                     v.data() + p * s.n_kv_heads * s.v_dim);

@@ -18,8 +18,7 @@ void MatmulF16(const MatmulArgs& args);
 void MatmulBf16(const MatmulArgs& args);
 
 // attention.cc
-void AttentionTileF32(const AttentionTileArgs& args);
-void AttentionTileF16(const AttentionTileArgs& args);
+void AttentionTile(const AttentionTileArgs& args);
 
 // rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

@@ -15,7 +15,7 @@ constexpr Kernels MakeTable(std::string_view name, bool (*supported)(const platf
       .supported = supported,
       .quantize_row = neon::QuantizeRow,
       .matmul = {},
-      .attention_tile = {neon::AttentionTileF32, neon::AttentionTileF16},
+      .attention_tile = neon::AttentionTile,
       .f32_to_f16 = neon::F32ToF16Row,
       .rms_norm = neon::RmsNorm,
       .layer_norm = neon::LayerNorm,

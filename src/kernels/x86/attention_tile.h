@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
-#include "kernels/x86/float_products.h"
+#include "kernels/x86/kv_elements.h"
 #include "kernels/x86/math256.h"
 
 namespace sluice::kernels {
@@ -31,20 +31,29 @@ inline void DotKeys(const AttentionTileArgs& args, const float* q, int i, SlotVa
       k[n] = args.k + static_cast<size_t>(slot) * args.k_row_bytes;
       for (int h = 0; h < H; ++h) acc[h][n] = Isa::Set(0.0f);
     }
-    int j = 0;
-    for (; j + 16 <= args.k_dim; j += 16) {
+    // Columns j … j + 15, the half kHalf of a block of 32.
+    const auto add = [&]<int kHalf>(int j) {
       for (int n = 0; n < kKeysAtOnce; ++n) {
-        const typename Isa::Lanes key = Element::template Load<Isa>(k[n] + j * Element::kBytes);
+        const typename Isa::Lanes key = Element::template Load<Isa, kHalf>(k[n], j);
         for (int h = 0; h < H; ++h)
           acc[h][n] = Isa::Fma(Isa::LoadF32(q + h * args.q_stride + j), key, acc[h][n]);
       }
+    };
+    int j = 0;
+    for (; j + 32 <= args.k_dim; j += 32) {
+      add.template operator()<0>(j);
+      add.template operator()<1>(j + 16);
+    }
+    if (j + 16 <= args.k_dim) {
+      add.template operator()<0>(j);
+      j += 16;
     }
     if (j < args.k_dim) {
       for (int n = 0; n < kKeysAtOnce; ++n) {
-        const typename Isa::Lanes key = LoadLast<Isa, Element>(k[n] + j * Element::kBytes, args.k_dim - j);
+        const typename Isa::Lanes key = LoadLastElements<Isa, Element>(k[n], j, args.k_dim - j);
         for (int h = 0; h < H; ++h) {
-          const auto* rest = reinterpret_cast<const std::byte*>(q + h * args.q_stride + j);
-          acc[h][n] = Isa::Fma(LoadLast<Isa, WeightF32>(rest, args.k_dim - j), key, acc[h][n]);
+          const auto* rest = reinterpret_cast<const std::byte*>(q + h * args.q_stride);
+          acc[h][n] = Isa::Fma(LoadLastElements<Isa, ElementF32>(rest, j, args.k_dim - j), key, acc[h][n]);
         }
       }
     }
@@ -107,8 +116,9 @@ inline float Softmax(float* m, float* l, float s[kSlots]) {
   return change;
 }
 
-// o = o · change + Σ p · v over the visible slots, N · 16 columns from j on, for H heads.
-template <class Isa, class Element, int H, int N>
+// o = o · change + Σ p · v over the visible slots, N · 16 columns from j on, for H heads. j lies in the half
+// kHalf of its block of 32.
+template <class Isa, class Element, int H, int N, int kHalf>
 inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, const float change[H], int j,
                       float* o) {
   typename Isa::Lanes acc[H][N];
@@ -118,10 +128,18 @@ inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, con
     }
   }
   for (int i = args.first; i < args.last; ++i) {
-    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes + j * Element::kBytes;
+    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes;
+    typename Isa::Lanes v[N];
+    if constexpr (N == 1) {
+      v[0] = Element::template Load<Isa, kHalf>(row, j);
+    } else {
+      for (int n = 0; n < N; n += 2) {
+        v[n] = Element::template Load<Isa, 0>(row, j + 16 * n);
+        v[n + 1] = Element::template Load<Isa, 1>(row, j + 16 * n + 16);
+      }
+    }
     for (int n = 0; n < N; ++n) {
-      const typename Isa::Lanes v = Element::template Load<Isa>(row + 16 * n * Element::kBytes);
-      for (int h = 0; h < H; ++h) acc[h][n] = Isa::Fma(Isa::Set(p.head[h][i]), v, acc[h][n]);
+      for (int h = 0; h < H; ++h) acc[h][n] = Isa::Fma(Isa::Set(p.head[h][i]), v[n], acc[h][n]);
     }
   }
   for (int h = 0; h < H; ++h) {
@@ -138,41 +156,82 @@ inline void AddLastValues(const AttentionTileArgs& args, const float p[kSlots], 
   std::memcpy(columns, o + j, static_cast<size_t>(n) * sizeof(float));
   typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(change));
   for (int i = args.first; i < args.last; ++i) {
-    const std::byte* v = args.v + static_cast<size_t>(i) * args.v_row_bytes + j * Element::kBytes;
-    acc = Isa::Fma(Isa::Set(p[i]), LoadLast<Isa, Element>(v, n), acc);
+    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes;
+    acc = Isa::Fma(Isa::Set(p[i]), LoadLastElements<Isa, Element>(row, j, n), acc);
   }
   Isa::Store(columns, acc);
   std::memcpy(o + j, columns, static_cast<size_t>(n) * sizeof(float));
 }
 
-// Heads first … first + H − 1.
+// The scores and the sums are two functions for each type, so that types combine without a kernel for each
+// pair.
 template <class Isa, class Element, int H>
-inline void AttendHeads(const AttentionTileArgs& args, int first) {
-  SlotValues<H> p = {};
+[[gnu::noinline]] void DotAllKeys(const AttentionTileArgs& args, const float* q, SlotValues<H>& s) {
   for (int i = args.first; i < args.last; i += 4) {
     // The last group starts no later than slot 60, over again for slots that a group before it has done.
-    DotKeys<Isa, Element, H>(args, args.q + first * args.q_stride, i <= kSlots - 4 ? i : kSlots - 4, p);
+    DotKeys<Isa, Element, H>(args, q, i <= kSlots - 4 ? i : kSlots - 4, s);
   }
+}
+
+template <class Isa, class Element, int H>
+[[gnu::noinline]] void AddAllValues(const AttentionTileArgs& args, const SlotValues<H>& p,
+                                    const float change[H], float* o) {
+  constexpr int N = Isa::kAccumulators / H < 4 ? Isa::kAccumulators / H : 4;
+  int j = 0;
+  if constexpr (N > 1) {
+    for (; j + 16 * N <= args.v_dim; j += 16 * N) AddValues<Isa, Element, H, N, 0>(args, p, change, j, o);
+  }
+  for (; j + 32 <= args.v_dim; j += 32) {
+    AddValues<Isa, Element, H, 1, 0>(args, p, change, j, o);
+    AddValues<Isa, Element, H, 1, 1>(args, p, change, j + 16, o);
+  }
+  if (j + 16 <= args.v_dim) {
+    AddValues<Isa, Element, H, 1, 0>(args, p, change, j, o);
+    j += 16;
+  }
+  if (j == args.v_dim) return;
+  for (int h = 0; h < H; ++h) AddLastValues<Isa, Element>(args, p.head[h], change[h], j, o + h * args.v_dim);
+}
+
+// Calls f with an object of the Element of `type`.
+template <class F>
+inline void WithElement(KvType type, F f) {
+  switch (type) {
+    case KvType::kF32:
+      return f(ElementF32());
+    case KvType::kF16:
+      return f(ElementF16());
+    case KvType::kQ8_0:
+      return f(ElementQ8_0());
+    case KvType::kQ5_0:
+      return f(ElementQ5_0());
+    case KvType::kQ4_0:
+      return f(ElementQ4_0());
+  }
+}
+
+// Heads first … first + H − 1.
+template <class Isa, int H>
+inline void AttendHeads(const AttentionTileArgs& args, int first) {
+  SlotValues<H> p = {};
+  const float* const q = args.q + first * args.q_stride;
+  WithElement(args.k_type, [&](auto element) { DotAllKeys<Isa, decltype(element), H>(args, q, p); });
   float change[H];
   for (int h = 0; h < H; ++h) {
     FinishScores(args, first + h, p.head[h]);
     change[h] = Softmax<Isa>(args.m + first + h, args.l + first + h, p.head[h]);
   }
   float* const o = args.o + static_cast<int64_t>(first) * args.v_dim;
-  constexpr int N = Isa::kAccumulators / H < 4 ? Isa::kAccumulators / H : 4;
-  int j = 0;
-  for (; j + 16 * N <= args.v_dim; j += 16 * N) AddValues<Isa, Element, H, N>(args, p, change, j, o);
-  for (; j + 16 <= args.v_dim; j += 16) AddValues<Isa, Element, H, 1>(args, p, change, j, o);
-  if (j == args.v_dim) return;
-  for (int h = 0; h < H; ++h) AddLastValues<Isa, Element>(args, p.head[h], change[h], j, o + h * args.v_dim);
+  WithElement(args.v_type,
+              [&](auto element) { AddAllValues<Isa, decltype(element), H>(args, p, change, o); });
 }
 
-template <class Isa, class Element>
-inline void AttentionTile(const AttentionTileArgs& args) {
+template <class Isa>
+inline void AttendTile(const AttentionTileArgs& args) {
   int h = 0;
-  for (; h + 4 <= args.heads; h += 4) AttendHeads<Isa, Element, 4>(args, h);
-  for (; h + 2 <= args.heads; h += 2) AttendHeads<Isa, Element, 2>(args, h);
-  for (; h < args.heads; ++h) AttendHeads<Isa, Element, 1>(args, h);
+  for (; h + 4 <= args.heads; h += 4) AttendHeads<Isa, 4>(args, h);
+  for (; h + 2 <= args.heads; h += 2) AttendHeads<Isa, 2>(args, h);
+  for (; h < args.heads; ++h) AttendHeads<Isa, 1>(args, h);
 }
 
 }  // namespace

@@ -53,8 +53,7 @@ void MatmulTQ1_0(const MatmulArgs& args);
 void MatmulTQ2_0(const MatmulArgs& args);
 
 // avx2_attention.cc
-void AttentionTileF32(const AttentionTileArgs& args);
-void AttentionTileF16(const AttentionTileArgs& args);
+void AttentionTile(const AttentionTileArgs& args);
 
 // avx2_rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

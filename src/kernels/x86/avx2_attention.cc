@@ -4,7 +4,6 @@
 
 namespace sluice::kernels::avx2 {
 
-void AttentionTileF32(const AttentionTileArgs& args) { AttentionTile<Avx2, WeightF32>(args); }
-void AttentionTileF16(const AttentionTileArgs& args) { AttentionTile<Avx2, WeightF16>(args); }
+void AttentionTile(const AttentionTileArgs& args) { AttendTile<Avx2>(args); }
 
 }  // namespace sluice::kernels::avx2

@@ -53,8 +53,7 @@ void MatmulTQ1_0(const MatmulArgs& args);
 void MatmulTQ2_0(const MatmulArgs& args);
 
 // avx512vnni_attention.cc
-void AttentionTileF32(const AttentionTileArgs& args);
-void AttentionTileF16(const AttentionTileArgs& args);
+void AttentionTile(const AttentionTileArgs& args);
 
 }  // namespace avx512vnni
 }  // namespace sluice::kernels

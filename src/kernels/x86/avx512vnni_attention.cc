@@ -4,7 +4,6 @@
 
 namespace sluice::kernels::avx512vnni {
 
-void AttentionTileF32(const AttentionTileArgs& args) { AttentionTile<Avx512Vnni, WeightF32>(args); }
-void AttentionTileF16(const AttentionTileArgs& args) { AttentionTile<Avx512Vnni, WeightF16>(args); }
+void AttentionTile(const AttentionTileArgs& args) { AttendTile<Avx512Vnni>(args); }
 
 }  // namespace sluice::kernels::avx512vnni

@@ -69,6 +69,11 @@ struct Avx2 {
     };
     return {widen(_mm256_castsi256_si128(h)), widen(_mm256_extracti128_si256(h, 1))};
   }
+  // Sixteen signed bytes.
+  static inline Lanes FromI8(__m128i v) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)))};
+  }
   static inline void Store(float* p, Lanes v) {
     _mm256_storeu_ps(p, v.low);
     _mm256_storeu_ps(p + 8, v.high);

@@ -43,6 +43,8 @@ struct Avx512Vnni {
   static inline Lanes LoadBf16(const void* p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(Load256(p)), 16));
   }
+  // Sixteen signed bytes.
+  static inline Lanes FromI8(__m128i v) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(v)); }
   static inline void Store(float* p, Lanes v) { _mm512_storeu_ps(p, v); }
   static inline Lanes Add(Lanes a, Lanes b) { return _mm512_add_ps(a, b); }
   static inline Lanes Multiply(Lanes a, Lanes b) { return _mm512_mul_ps(a, b); }
