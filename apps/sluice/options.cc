@@ -71,9 +71,7 @@ void SamplingFlags::AddTo(CLI::App& command) {
 
 Result<double> ParseNumber(const std::string& text) {
   double value = 0;
-  const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  if (!ParseWholeFloating(std::string_view(text).substr(text.starts_with('+') ? 1 : 0), &value)) {
     return Fail(ErrorCode::kInvalidArgument, "'{}' is not a number", text);
   }
   return value;

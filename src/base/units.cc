@@ -1,8 +1,9 @@
 #include "base/units.h"
 
 #include <cctype>
-#include <charconv>
 #include <iterator>
+
+#include "base/parse_number.h"
 
 namespace sluice {
 
@@ -11,9 +12,10 @@ Result<uint64_t> ParseSize(std::string_view text) {
     return Fail(ErrorCode::kInvalidArgument, "'{}' is not a size; expected a number with K, M, G or T, such as 8G", text);
   };
   double number = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (ec != std::errc() || text[0] == '-' || !(number >= 0)) return bad();
-  std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
+  const size_t digits = ParseFloating(text, &number);
+  if (digits == 0 || text[0] == '-' || !(number >= 0)) return bad();
+  if (text.substr(0, digits).find_first_of("eE") != std::string_view::npos) return bad();
+  std::string_view suffix = text.substr(digits);
   double unit = 1;
   if (!suffix.empty()) {
     switch (std::toupper(static_cast<unsigned char>(suffix[0]))) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/parse_number.h"
 #include "gguf/header.h"
 
 namespace sluice::gguf {
@@ -52,7 +53,7 @@ Status SetFromText(const Entry& entry, std::string_view text, Metadata& metadata
     case ValueType::kF32:
     case ValueType::kF64: {
       float value;
-      if (!ParseWhole(text, &value) || !std::isfinite(value)) return NotA(entry.key, text, "a finite number");
+      if (!ParseWholeFloating(text, &value) || !std::isfinite(value)) return NotA(entry.key, text, "a finite number");
       metadata.SetF32(entry.key, value);
       return {};
     }

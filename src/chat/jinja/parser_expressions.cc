@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "base/parse_number.h"
 #include "chat/jinja/builtins.h"
 #include "chat/jinja/parser_impl.h"
 
@@ -237,8 +238,7 @@ Result<Value> Parser::ParseNumber(const Token& token) {
   const char* const end = digits.data() + digits.size();
   if (token.kind == Kind::kFloat) {
     double number = 0;
-    const auto [stop, error] = std::from_chars(digits.data(), end, number);
-    if (stop == end && error == std::errc()) return Value(number);
+    if (ParseWholeFloating<double>(digits, &number)) return Value(number);
     return Broken(token, "a number is out of range");
   }
   const char letter = digits.size() > 1 && digits[0] == '0' ? static_cast<char>(digits[1] | 0x20) : '\0';

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/parse_number.h"
 #include "chat/jinja/builtin_tables.h"
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/print.h"
@@ -32,8 +33,7 @@ std::string_view StripBlanks(std::string_view text) {
 bool ReadFloat(std::string_view text, double* number) {
   text = StripBlanks(text);
   if (text.starts_with('+')) text.remove_prefix(1);
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), *number);
-  return !text.empty() && read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return ParseWholeFloating(text, number);
 }
 
 bool ReadInteger(std::string_view text, int base, int64_t* number) {
