@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "glyphs.h"
-#include "output.h"
 #include "sluice/terminal.h"
 
 namespace sluice::app {
@@ -48,6 +47,15 @@ void AnswerPrinter::Print(const chat::OutputEvent& event) {
 void AnswerPrinter::Finish() {
   EndThought();
   Write(stdout, STDOUT_FILENO, "\n");
+}
+
+void Watch(AnswerOptions& options, ProgressLine& progress) {
+  options.interrupt = &Interrupted();
+  options.progress = [&progress](int64_t done, int64_t total) {
+    progress.Show(static_cast<double>(done), static_cast<double>(total));
+    if (done == total) progress.Clear();
+    return !Interrupted().load(std::memory_order_relaxed);
+  };
 }
 
 }  // namespace sluice::app

@@ -3,6 +3,7 @@
 // A terminal gets no control characters from the model; a pipe or a file gets the answer byte for byte.
 #pragma once
 
+#include "output.h"
 #include "sluice/conversation.h"
 
 namespace sluice::app {
@@ -18,5 +19,8 @@ class AnswerPrinter {
 
   bool in_thought_ = false;
 };
+
+// Ctrl-C ends the answer, and `progress` shows how far the prompt has been read. `progress` outlives the answer.
+void Watch(AnswerOptions& options, ProgressLine& progress);
 
 }  // namespace sluice::app

@@ -74,12 +74,7 @@ Status ChatLoop::Send(const std::string& text) {
 Status ChatLoop::Answer() {
   AnswerOptions options = settings_.answer;
   ProgressLine progress("reading");
-  options.interrupt = &Interrupted();
-  options.progress = [&](int64_t done, int64_t total) {
-    progress.Show(static_cast<double>(done), static_cast<double>(total));
-    if (done == total) progress.Clear();
-    return !Interrupted().load(std::memory_order_relaxed);
-  };
+  Watch(options, progress);
   AnswerPrinter printer;
   bool began = false;
   Result<sluice::Answer> answer = conversation_->Reply(options, [&](const chat::OutputEvent& event) {

@@ -2,11 +2,8 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "line_editor.h"
 #include "output.h"
@@ -31,19 +28,7 @@ bool CanEditLines() {
          std::string_view(terminal) != "dumb";
 }
 
-Result<bool> MessageReader::Fill() {
-  std::array<char, 4096> bytes;
-  for (;;) {
-    const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (count > 0) {
-      input_.append(bytes.data(), static_cast<size_t>(count));
-      return true;
-    }
-    if (count == 0) return false;
-    if (errno != EINTR) return Fail(ErrorCode::kIo, "reading standard input: {}", std::strerror(errno));
-    if (Interrupted()) return false;
-  }
-}
+Result<bool> MessageReader::Fill() { return platform::ReadAvailable(STDIN_FILENO, Interrupted(), &input_); }
 
 Result<Typed> MessageReader::Read() { return interactive_ ? ReadEdited() : ReadPlain(); }
 

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +16,8 @@
 namespace sluice::app {
 
 namespace {
+
+constexpr uint64_t kMaxPromptBytes = kGiB;
 
 struct RunFlags {
   ModelFlags model;
@@ -37,11 +38,12 @@ Result<std::string> ReadPrompt(const RunFlags& flags) {
     prompt += text;
   };
   if (!flags.file.empty()) {
-    SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(flags.file));
+    SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(flags.file, kMaxPromptBytes));
     append(text);
   }
   if (!platform::IsTerminal(STDIN_FILENO)) {
-    append(std::string(std::istreambuf_iterator<char>(std::cin), {}));
+    SLUICE_TRY_ASSIGN(const std::string text, platform::ReadToEnd(STDIN_FILENO, Interrupted(), kMaxPromptBytes));
+    append(text);
   }
   if (prompt.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "there is no prompt: give one on the command line, with -f, or through a pipe");
@@ -78,12 +80,7 @@ Result<int> Run(const RunFlags& flags) {
   SLUICE_TRY_ASSIGN(options.sampling, flags.sampling.Over(opened.model->sampling()));
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(*opened.engine, opened.model, conversation_options));
   ProgressLine progress("reading the prompt");
-  options.interrupt = &Interrupted();
-  options.progress = [&](int64_t done, int64_t total) {
-    progress.Show(static_cast<double>(done), static_cast<double>(total));
-    if (done == total) progress.Clear();
-    return !Interrupted().load(std::memory_order_relaxed);
-  };
+  Watch(options, progress);
 
   AnswerPrinter printer;
   session::EventSink sink;

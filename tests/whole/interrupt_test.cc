@@ -79,6 +79,12 @@ TEST_F(InterruptTest, WhileItAnswers) {
   EXPECT_EQ(run.InterruptAndWait(), 130);
 }
 
+TEST_F(InterruptTest, WhileItWaitsForMoreInput) {
+  Running run(home_.path(), {"run", Model(), "hi"});
+  run.Feed(kPrompt);
+  EXPECT_EQ(run.InterruptAndWait(), 130);
+}
+
 TEST_F(InterruptTest, WhileThePromptIsRead) {
   Running run(home_.path(), {"run", Model(), "-c", "400000"});
   run.Feed(kPrompt);
