@@ -72,7 +72,7 @@ Result<Value> ParseRequest(std::string_view json, std::string_view name, Heap* h
   Result<Value> value = jinja::ParseJson(json, /*trusted=*/false, heap);
   if (value) return value;
   Error error = Annotate(value.error(), std::string(name));
-  if (error.code == ErrorCode::kCorrupt) error.code = ErrorCode::kInvalidArgument;
+  error.code = ErrorCode::kInvalidArgument;  // too deep or too long is the request's fault, too
   return error;
 }
 

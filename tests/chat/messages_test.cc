@@ -10,8 +10,7 @@ using testing::HasSubstr;
 std::string ErrorOf(const std::string& json) {
   const auto messages = MessagesFromJson(json);
   if (messages) return "accepted";
-  EXPECT_TRUE(messages.error().code == ErrorCode::kInvalidArgument ||
-              messages.error().code == ErrorCode::kResourceExhausted);
+  EXPECT_EQ(messages.error().code, ErrorCode::kInvalidArgument);
   return messages.error().message;
 }
 
