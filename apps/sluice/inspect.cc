@@ -23,7 +23,7 @@ struct InspectFlags {
 };
 
 constexpr size_t kShownElements = 5;
-constexpr size_t kShownCharacters = 120;
+constexpr size_t kShownBytes = 120;
 
 // A number of an entry's payload as JSON; strings are read by the caller.
 ordered_json Scalar(const gguf::Entry& entry, size_t index) {
@@ -54,6 +54,19 @@ ordered_json Value(const gguf::Metadata& metadata, const gguf::Entry& entry, siz
 
 std::string Dump(const ordered_json& json, int indent = -1) {
   return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// The beginning of a JSON text, at most `limit` bytes, that ends between two characters and behind whole escapes.
+std::string FirstBytes(const std::string& json, size_t limit) {
+  size_t end = 0;
+  while (end < json.size()) {
+    size_t next = end + 1;
+    if (json[end] == '\\') next += json[next] == 'u' ? 5 : 1;
+    while (next < json.size() && (static_cast<unsigned char>(json[next]) & 0xC0) == 0x80) ++next;
+    if (next > limit) break;
+    end = next;
+  }
+  return json.substr(0, end);
 }
 
 std::string Shape(const gguf::Tensor& tensor) {
@@ -102,7 +115,7 @@ void PrintText(const gguf::GgufFile& file, const InspectFlags& flags) {
   std::printf("\nMetadata\n");
   for (const gguf::Entry& entry : file.metadata().entries()) {
     std::string value = Dump(Value(file.metadata(), entry, flags.all ? SIZE_MAX : kShownElements));
-    if (!flags.all && value.size() > kShownCharacters) value = Dump(ordered_json(value.substr(0, kShownCharacters))).substr(1, kShownCharacters) + "…";
+    if (!flags.all && value.size() > kShownBytes) value = FirstBytes(value, kShownBytes) + "…";
     std::printf("  %-42s %s", std::string(entry.key).c_str(), value.c_str());
     if (entry.type == gguf::ValueType::kArray && entry.count > kShownElements)
       std::printf("  (%llu in all)", static_cast<unsigned long long>(entry.count));

@@ -118,6 +118,29 @@ TEST_F(FilesTest, VocabularyOnlyFilesSayWhatIsMissing) {
   EXPECT_EQ(Run({"tokenize", path, "hi"}).exit_code, 0);
 }
 
+TEST_F(FilesTest, LongValuesAreCutBetweenCharacters) {
+  ModelParts parts = TinyLlama();
+  // Of quotes, each of two bytes in JSON behind the opening quote, 59 fit into 120 bytes.
+  parts.metadata.SetString("general.description", std::string(100, '"'));
+  parts.metadata.SetString("general.author", "x" + std::string(60, ' ') + "é漢é漢é漢é漢é漢é漢é漢é漢é漢é漢é漢é漢é漢é漢");
+  const std::string path = Save(parts);
+  const std::string out = Run({"inspect", path}).out;
+  std::string quotes;
+  for (int i = 0; i < 59; ++i) quotes += "\\\"";
+  EXPECT_THAT(out, HasSubstr(" \"" + quotes + "…\n"));
+  EXPECT_THAT(out, AnyOf(HasSubstr("é…\n"), HasSubstr("漢…\n")));
+  EXPECT_THAT(Run({"inspect", path, "--all"}).out, HasSubstr(quotes + quotes.substr(0, 82) + "\"\n"));
+}
+
+TEST_F(FilesTest, MessagesNestedTooDeepAreAMistakeOfTheirs) {
+  const std::string model = Save(TinyLlama());
+  for (const std::string& messages : {std::string(100'000, '['), std::string("nonsense"), std::string("{}")}) {
+    const Ran ran = Run({"template", model, "--messages", home_.Write("messages.json", messages)});
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("messages"));
+  }
+}
+
 TEST_F(FilesTest, WhatIsNoFileIsSaid) {
   for (const std::string& path : {home_ / "nowhere.gguf", home_.path(), std::string("/dev/null")}) {
     const Ran ran = Run({"run", path, "hi"});
