@@ -31,7 +31,7 @@ struct Config {
   const Recipe* recipe = nullptr;
   std::string name;             // general.name, or the architecture
   bool synthetic = false;       // weights are random numbers (sluice synth)
-  int64_t vocab_size = 0;       // rows of the embedding matrix
+  int64_t vocab_size = 0;       // tokens; the embedding matrix may have more rows
   int64_t context_length = 0;   // that the model was trained for
   int64_t d_model = 0;
   int k_dim = 0, v_dim = 0;     // of one head

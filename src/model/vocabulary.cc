@@ -45,7 +45,9 @@ Status ReadScores(const gguf::Metadata& metadata, std::vector<float>& scores) {
 }
 
 Status ReadSpecials(const gguf::Metadata& metadata, text::VocabularySource& source) {
-  SLUICE_TRY(ReadId(metadata, {"bos_token_id"}, source.bos));
+  // BERT's sequences begin with its class token; newer files call that one BOS, too.
+  if (source.model == "bert") SLUICE_TRY(ReadId(metadata, {"cls_token_id"}, source.bos));
+  if (!source.bos) SLUICE_TRY(ReadId(metadata, {"bos_token_id"}, source.bos));
   SLUICE_TRY(ReadId(metadata, {"eos_token_id"}, source.eos));
   SLUICE_TRY(ReadId(metadata, {"eot_token_id"}, source.eot));
   SLUICE_TRY(ReadId(metadata, {"eom_token_id"}, source.eom));

@@ -32,6 +32,15 @@ class Binder {
     return store_.View(*tensor);
   }
 
+  // The rows of a matrix that has one for each token. Files pad it to a round number; the tokenizer doesn't know those
+  // rows, and neither does anybody else here.
+  Result<int64_t> RowsForTokens(const std::string& name, int64_t vocab_size) {
+    SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, Take(name));
+    if (tensor->rows() >= static_cast<uint64_t>(vocab_size)) return static_cast<int64_t>(tensor->rows());
+    return Fail(ErrorCode::kCorrupt, "tensor {} has {} rows; expected one for each of the vocabulary's {} tokens", name,
+                tensor->rows(), vocab_size);
+  }
+
   // A matrix that every token is multiplied with.
   void CountProduct(const tensor::TensorView& weight) {
     weights_.bytes_per_token += weight.size_bytes();
@@ -243,7 +252,9 @@ Result<Weights> BindWeights(Config& config, weights::WeightStore& store) {
   const Recipe& recipe = *config.recipe;
   Weights weights;
   Binder binder(store, weights);
-  SLUICE_TRY_ASSIGN(weights.token_embedding, binder.Matrix("token_embd.weight", config.vocab_size, config.d_model));
+  SLUICE_TRY_ASSIGN(const int64_t embedding_rows, binder.RowsForTokens("token_embd.weight", config.vocab_size));
+  SLUICE_TRY_ASSIGN(weights.token_embedding, binder.Matrix("token_embd.weight", embedding_rows, config.d_model));
+  weights.token_embedding.rows = config.vocab_size;
   if (recipe.position_embedding) {
     SLUICE_TRY_ASSIGN(weights.position_embedding,
                       binder.Matrix("position_embd.weight", config.context_length, config.d_model));
@@ -252,7 +263,9 @@ Result<Weights> BindWeights(Config& config, weights::WeightStore& store) {
   SLUICE_TRY_ASSIGN(weights.embedding_norm, binder.Norm("token_embd_norm", recipe, embedding_norm, config.d_model));
   SLUICE_TRY_ASSIGN(weights.output_norm, binder.Norm("output_norm", recipe, Presence::kRequired, config.d_model));
   if (recipe.output == Presence::kRequired || binder.Has("output.weight")) {
-    SLUICE_TRY_ASSIGN(weights.output, binder.Linear("output", config.vocab_size, config.d_model));
+    SLUICE_TRY_ASSIGN(const int64_t output_rows, binder.RowsForTokens("output.weight", config.vocab_size));
+    SLUICE_TRY_ASSIGN(const ops::Linear output, binder.Linear("output", output_rows, config.d_model));
+    weights.output = Slice(output, 0, config.vocab_size);
   } else {
     weights.output.weight = weights.token_embedding;
     binder.CountProduct(weights.token_embedding);

@@ -35,7 +35,7 @@ struct VocabularySource {
   size_t n_tokens_without_list = 0;      // {architecture}.vocab_size, for model "none"
 
   // Ids as written in the file; out-of-range values are expected here. The keys are
-  // tokenizer.ggml.bos_token_id (bert: cls_token_id), eos_…, eot_…, eom_…,
+  // tokenizer.ggml.bos_token_id (bert: cls_token_id first), eos_…, eot_…, eom_…,
   std::optional<int64_t> bos, eos, eot, eom;
   // unknown_token_id, seperator_… (sic), padding_…, mask_…,
   std::optional<int64_t> unknown, separator, padding, mask;

@@ -23,6 +23,13 @@ class LoadTest : public ApiTest {
     spoil(model);
     return Refusal(model);
   }
+  // Those behind a few tokens.
+  std::vector<float> Logits(const ModelParts& parts) {
+    const auto conversation = Converse(Open(parts));
+    EXPECT_TRUE(conversation->session().Read(std::vector<TokenId>{1, 10, 20, 30}));
+    const auto values = conversation->session().logits();
+    return {values.begin(), values.end()};
+  }
 };
 
 TEST_F(LoadTest, ASoundModelLoads) {
@@ -44,7 +51,7 @@ TEST_F(LoadTest, EveryWrongShapeIsNamed) {
   for (const ModelParts::Tensor& tensor : sound.tensors) {
     const std::string refusal = After([&](ModelParts& model) {
       ModelParts::Tensor& other = model.At(tensor.name);
-      other.dims.back() += 1;
+      other.dims.front() += 1;
       other.data.resize(formats::RowBytes(DType::kF32, other.dims[0]) * (other.dims.size() > 1 ? other.dims[1] : 1));
     });
     EXPECT_THAT(refusal, AllOf(HasSubstr(tensor.name), HasSubstr("expected"))) << tensor.name;
@@ -119,9 +126,26 @@ TEST_F(LoadTest, VocabularyAndEmbeddingMustAgree) {
                 vocabulary.Add("one more", whole::TinyVocabulary::kNormal);
                 vocabulary.WriteTo(model.metadata);
               }),
-              HasSubstr("token_embd.weight"));
+              AllOf(HasSubstr("token_embd.weight has 291 rows"), HasSubstr("292 tokens")));
   EXPECT_THAT(After([](ModelParts& model) { model.metadata.SetStrings("tokenizer.ggml.tokens", std::vector<std::string>{}); }),
               HasSubstr("tokenizer.ggml.tokens"));
+}
+
+// Rows beyond the last token pad the matrices to a round number: they change nothing.
+TEST_F(LoadTest, PaddingRowsOfTheVocabularyAreIgnored) {
+  for (const bool tied : {false, true}) {
+    ModelParts exact = TinyLlama(), padded = TinyLlama();
+    for (const char* name : {"token_embd.weight", "output.weight"}) {
+      ModelParts::Tensor& tensor = padded.At(name);
+      tensor.dims[1] += 29;
+      tensor.data.resize(tensor.data.size() + formats::RowBytes(DType::kF32, 29 * tensor.dims[0]));
+    }
+    if (tied) {
+      exact.Remove("output.weight");
+      padded.Remove("output.weight");
+    }
+    EXPECT_EQ(Logits(padded), Logits(exact)) << tied;
+  }
 }
 
 TEST_F(LoadTest, TruncatedFilesSayHowMuchIsMissing) {
@@ -148,6 +172,22 @@ TEST_F(LoadTest, SpecialIdsOutOfRangeAreDisabledWithAWarning) {
   }
 }
 
+// A vocabulary of BERT's kind may name its first token CLS, BOS or both.
+TEST_F(LoadTest, BertBeginsWithItsClassToken) {
+  const auto bos = [this](std::initializer_list<std::pair<const char*, uint32_t>> ids) {
+    ModelParts parts = TinyLlama();
+    parts.metadata.SetString("tokenizer.ggml.model", "bert");
+    parts.metadata.Remove("tokenizer.ggml.bos_token_id");
+    for (const auto& [name, id] : ids) parts.metadata.SetU32(fmt::format("tokenizer.ggml.{}_token_id", name), id);
+    const auto vocabulary = OpenVocabulary(folder_.Write("model.gguf", parts.BuildString()));
+    EXPECT_TRUE(vocabulary) << vocabulary.error().message;
+    return vocabulary ? vocabulary->tokenizer.vocabulary().bos() : -1;
+  };
+  EXPECT_EQ(bos({{"cls", 5}}), 5);
+  EXPECT_EQ(bos({{"bos", 6}}), 6);
+  EXPECT_EQ(bos({{"cls", 5}, {"bos", 6}}), 5);
+}
+
 TEST_F(LoadTest, OverridesChangeTheModel) {
   EXPECT_EQ(Refusal(TinyLlama(), {.overrides = {"llama.rope.freq_base=float:500000"}}), "it was loaded");
   EXPECT_THAT(Refusal(TinyLlama(), {.overrides = {"llama.block_count=int:7"}}), HasSubstr("blk.2."));
@@ -171,13 +211,7 @@ TEST_F(LoadTest, TiedOutputEqualsAnUntiedCopy) {
   ModelParts untied = TinyLlama(), tied = TinyLlama();
   untied.At("output.weight").data = untied.At("token_embd.weight").data;
   tied.Remove("output.weight");
-  const auto logits = [this](const ModelParts& parts) {
-    const auto conversation = Converse(Open(parts));
-    EXPECT_TRUE(conversation->session().Read(std::vector<TokenId>{1, 10, 20, 30}));
-    const auto values = conversation->session().logits();
-    return std::vector<float>(values.begin(), values.end());
-  };
-  EXPECT_EQ(logits(tied), logits(untied));
+  EXPECT_EQ(Logits(tied), Logits(untied));
   const auto bytes = [this](const ModelParts& parts) {
     const auto model = Open(parts);
     return engine_->context().ledger->Snapshot().used(memory::Account::kWeightsPinned);
