@@ -21,6 +21,7 @@
 
 namespace sluice::kv {
 
+using kernels::KvRowBytes;
 using kernels::KvType;
 using kernels::KvTypeByName;
 using kernels::KvTypeNames;
