@@ -23,10 +23,12 @@ struct Pair {
 
 // The first is what the others are compared with. Rotation makes no difference to types of 8 bits and more.
 constexpr Pair kPairs[] = {
-    {KvType::kF16, KvType::kF16},         {KvType::kF32, KvType::kF32},         {KvType::kQ8_0, KvType::kQ8_0},
-    {KvType::kQ8_0, KvType::kQ5_0},       {KvType::kQ8_0, KvType::kQ5_0, false}, {KvType::kQ8_0, KvType::kQ4_0},
-    {KvType::kQ8_0, KvType::kQ4_0, false}, {KvType::kQ5_0, KvType::kQ5_0},       {KvType::kQ5_0, KvType::kQ5_0, false},
-    {KvType::kQ4_0, KvType::kQ4_0},       {KvType::kQ4_0, KvType::kQ4_0, false},
+    {KvType::kF16, KvType::kF16},          {KvType::kF32, KvType::kF32},
+    {KvType::kQ8_0, KvType::kQ8_0},        {KvType::kQ8_0, KvType::kQ5_0},
+    {KvType::kQ8_0, KvType::kQ5_0, false}, {KvType::kQ8_0, KvType::kQ4_0},
+    {KvType::kQ8_0, KvType::kQ4_0, false}, {KvType::kQ5_0, KvType::kQ5_0},
+    {KvType::kQ5_0, KvType::kQ5_0, false}, {KvType::kQ4_0, KvType::kQ4_0},
+    {KvType::kQ4_0, KvType::kQ4_0, false},
 };
 
 struct Row {
@@ -45,8 +47,9 @@ int64_t BytesPerToken(const Model& model, const Pair& pair) {
   return static_cast<int64_t>(bytes);
 }
 
-Result<Row> Measure(const KvSweepFlags& flags, const Engine& engine, const std::shared_ptr<const Model>& model,
-                    ConversationOptions options, const Pair& pair) {
+Result<Row> Measure(const KvSweepFlags& flags, const Engine& engine,
+                    const std::shared_ptr<const Model>& model, ConversationOptions options,
+                    const Pair& pair) {
   options.k_type = pair.k;
   options.v_type = pair.v;
   options.rotate = pair.rotate;

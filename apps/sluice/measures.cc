@@ -14,11 +14,13 @@ constexpr int64_t kDefaultWindow = 512;
 
 }  // namespace
 
-Result<TextMeasure> MeasurePerplexity(const Model& model, const std::string& file, Conversation& conversation) {
+Result<TextMeasure> MeasurePerplexity(const Model& model, const std::string& file,
+                                      Conversation& conversation) {
   SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(file));
   SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, model.EncodeText(text));
   const int64_t count = static_cast<int64_t>(ids.size());
-  if (count < 2) return Fail(ErrorCode::kInvalidArgument, "{}: a text of {} tokens says nothing", file, count);
+  if (count < 2)
+    return Fail(ErrorCode::kInvalidArgument, "{}: a text of {} tokens says nothing", file, count);
   const int64_t window = std::min(conversation.context_length(), count);
   const int64_t first_scored = window == count ? 0 : window / 2;
   const text::Vocabulary& vocabulary = model.tokenizer().vocabulary();
@@ -45,7 +47,8 @@ Result<eval::Scoreboard> AskQuestions(const QuestionFlags& flags, Conversation& 
   SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(flags.file));
   auto questions = eval::ParseQuestions(text);
   if (!questions) return Annotate(std::move(questions).error(), flags.file);
-  AnswerOptions options{.max_tokens = flags.max_tokens, .thinking = chat::Thinking::kOff, .interrupt = &Interrupted()};
+  AnswerOptions options{
+      .max_tokens = flags.max_tokens, .thinking = chat::Thinking::kOff, .interrupt = &Interrupted()};
   options.sampling.temperature = 0;
   options.sampling.seed = 0;
   eval::Scoreboard scores;
@@ -53,12 +56,13 @@ Result<eval::Scoreboard> AskQuestions(const QuestionFlags& flags, Conversation& 
   for (const eval::Question& question : *questions) {
     conversation.SetMessages({chat::TextMessage("user", question.prompt)});
     SLUICE_TRY_ASSIGN(const Answer answer, conversation.Reply(options, {}));
-    if (answer.generation.finish == session::FinishReason::kInterrupted) return Fail(ErrorCode::kInterrupted, "stopped");
+    if (answer.generation.finish == session::FinishReason::kInterrupted)
+      return Fail(ErrorCode::kInterrupted, "stopped");
     const bool right = eval::IsRight(question, answer.generation.text);
     scores.Add(question.kind, right);
     if (flags.show_wrong && !right) {
-      Note(fmt::format("{}: {}\n  said  {}\n  right {}", question.kind, question.prompt, answer.generation.text,
-                       question.answer));
+      Note(fmt::format("{}: {}\n  said  {}\n  right {}", question.kind, question.prompt,
+                       answer.generation.text, question.answer));
     }
     progress.Show(static_cast<double>(scores.all().total), static_cast<double>(questions->size()));
   }

@@ -16,10 +16,12 @@ struct TextMeasure {
   int64_t window = 0;  // tokens that were read in one go
 };
 
-// Reads `file` in windows of the context's length, each on its own behind a BOS where the model wants one; the tokens
-// of each window's second half are scored, so that all have a past of at least half a window. A text shorter than one
-// window is scored whole. (The first is how llama.cpp measures, so the figures compare.)
-Result<TextMeasure> MeasurePerplexity(const Model& model, const std::string& file, Conversation& conversation);
+// Reads `file` in windows of the context's length, each on its own behind a BOS where the model wants one;
+// the tokens of each window's second half are scored, so that all have a past of at least half a window. A
+// text shorter than one window is scored whole. (The first is how llama.cpp measures, so the figures
+// compare.)
+Result<TextMeasure> MeasurePerplexity(const Model& model, const std::string& file,
+                                      Conversation& conversation);
 
 // The context that a text is measured in when none was asked for.
 int64_t DefaultWindow(const Model& model);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/hash.h"
+#include "kernels/kv_rows.h"
 #include "kernels/support.h"
 
 namespace sluice::kernels {
@@ -88,17 +89,20 @@ uint64_t RowHash(const Kernels& kernels) {
   return hash;
 }
 
-uint64_t AttentionHash(const Kernels& kernels, KvType type) {
-  uint64_t hash = kHashSeed;
+std::vector<std::byte> StoredRows(const Kernels& kernels, KvType type, int n, uint64_t seed) {
+  const auto x = MakeInput(64 * n, InputKind::kBell, seed);
+  const size_t row_bytes = KvRowBytes(type, n);
+  std::vector<std::byte> rows(64 * row_bytes);
+  for (size_t i = 0; i < 64; ++i)
+    StoreKvRow(kernels, type, x.data() + i * static_cast<size_t>(n), n, rows.data() + i * row_bytes);
+  return rows;
+}
+
+uint64_t AttentionHash(const Kernels& kernels, KvType k_type, KvType v_type) {
   constexpr int kHeads = 3, kKeyDim = 80, kValueDim = 72;
   const auto q = MakeInput(kHeads * kKeyDim, InputKind::kBell, 1006);
-  const auto k = MakeInput(64 * kKeyDim, InputKind::kBell, 1007);
-  const auto v = MakeInput(64 * kValueDim, InputKind::kBell, 1008);
-  std::vector<uint16_t> k16(k.size()), v16(v.size());
-  kernels.f32_to_f16(k.data(), static_cast<int64_t>(k.size()), k16.data());
-  kernels.f32_to_f16(v.data(), static_cast<int64_t>(v.size()), v16.data());
-  const bool half = type == KvType::kF16;
-  const size_t element = half ? 2 : 4;
+  const auto k = StoredRows(kernels, k_type, kKeyDim, 1007);
+  const auto v = StoredRows(kernels, v_type, kValueDim, 1008);
   const float slopes[kHeads] = {0.5f, 0.25f, 0.125f};
   std::vector<float> m(kHeads, -std::numeric_limits<float>::infinity()), l(kHeads, 0.0f);
   std::vector<float> o(kHeads * kValueDim, 0.0f);
@@ -108,14 +112,12 @@ uint64_t AttentionHash(const Kernels& kernels, KvType type) {
                             .heads = kHeads,
                             .k_dim = kKeyDim,
                             .v_dim = kValueDim,
-                            .k_type = type,
-                            .v_type = type,
-                            .k = half ? reinterpret_cast<const std::byte*>(k16.data())
-                                      : reinterpret_cast<const std::byte*>(k.data()),
-                            .k_row_bytes = kKeyDim * element,
-                            .v = half ? reinterpret_cast<const std::byte*>(v16.data())
-                                      : reinterpret_cast<const std::byte*>(v.data()),
-                            .v_row_bytes = kValueDim * element,
+                            .k_type = k_type,
+                            .v_type = v_type,
+                            .k = k.data(),
+                            .k_row_bytes = k.size() / 64,
+                            .v = v.data(),
+                            .v_row_bytes = v.size() / 64,
                             .first = first,
                             .last = last,
                             .scale = 0.11f,
@@ -126,7 +128,7 @@ uint64_t AttentionHash(const Kernels& kernels, KvType type) {
                             .l = l.data(),
                             .o = o.data()});
   }
-  return HashFloats(o, HashFloats(l, HashFloats(m, hash)));
+  return HashFloats(o, HashFloats(l, HashFloats(m, kHashSeed)));
 }
 
 class GoldenTest : public testing::TestWithParam<TableParam> {
@@ -146,8 +148,13 @@ TEST_P(GoldenTest, Products) {
 TEST_P(GoldenTest, QuantizedActivations) { EXPECT_EQ(QuantizeHash(kernels()), 0x8ee099fd93b56a3cu); }
 TEST_P(GoldenTest, Rows) { EXPECT_EQ(RowHash(kernels()), 0x211932ac474c9541u); }
 TEST_P(GoldenTest, Attention) {
-  EXPECT_EQ(AttentionHash(kernels(), KvType::kF32), 0x005b2d384090594au);
-  EXPECT_EQ(AttentionHash(kernels(), KvType::kF16), 0x3892150c683bfa01u);
+  using enum KvType;
+  EXPECT_EQ(AttentionHash(kernels(), kF32, kF32), 0x005b2d384090594au);
+  EXPECT_EQ(AttentionHash(kernels(), kF16, kF16), 0x3892150c683bfa01u);
+  EXPECT_EQ(AttentionHash(kernels(), kQ8_0, kQ8_0), 0xb4f5db4dacfa9a5eu);
+  EXPECT_EQ(AttentionHash(kernels(), kQ8_0, kQ4_0), 0x0bdd01b1e7a3deceu);
+  EXPECT_EQ(AttentionHash(kernels(), kQ5_0, kQ5_0), 0xf8f2d037804e8dd9u);
+  EXPECT_EQ(AttentionHash(kernels(), kQ4_0, kF16), 0xe8ce52d6e85962bfu);
 }
 
 std::vector<TableParam> AllTables() {

@@ -50,6 +50,15 @@ TEST_F(CacheTest, BytesAreChargedOnceAndPlannedExactly) {
   EXPECT_EQ(cache_->page_count(), 8);
 }
 
+// Rows of blocks: a head that is no multiple of 32 fills its last block.
+TEST_F(CacheTest, BytesOfQuantisedTypes) {
+  const CacheConfig config{.layers = {{.n_kv_heads = 2, .k_dim = 128, .v_dim = 80}},
+                           .k_type = KvType::kQ8_0,
+                           .v_type = KvType::kQ4_0,
+                           .context_length = 64};
+  EXPECT_EQ(CacheBytes(config), 2 * 64 * (4 * 34 + 3 * 18));
+}
+
 TEST_F(CacheTest, SlotsDoNotOverlap) {
   Sequence a(*cache_);
   ASSERT_TRUE(a.Append(256));

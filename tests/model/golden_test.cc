@@ -77,6 +77,61 @@ TEST_P(GoldenTest, OneHashHoweverThePromptIsCut) {
   EXPECT_EQ(HashOf({.threads = 2}, 1), expected) << "token by token";
 }
 
+// Quantised caches: one hash for each pair of types, over tables, threads and cuts. Their lines in
+// golden_hashes.txt are those of the file with the pair behind it.
+struct CachePair {
+  std::string file;
+  kv::KvType k_type, v_type;
+
+  std::string Name() const { return fmt::format("{}@{}+{}", file, kv::Name(k_type), kv::Name(v_type)); }
+};
+
+std::vector<CachePair> CachePairs() {
+  std::vector<CachePair> pairs;
+  using enum kv::KvType;
+  for (const char* file : {"bundled/sluice-demo-f16.gguf", "quant/gemma3.Q4_0.gguf",
+                           "quant/qwen2.Q4_K_M.gguf", "quant/llama.Q8_0.gguf", "quant/tiny.F16.gguf"}) {
+    for (const auto& [k_type, v_type] :
+         {std::pair{kQ8_0, kQ8_0}, {kQ8_0, kQ4_0}, {kQ4_0, kQ4_0}, {kF16, kQ5_0}})
+      pairs.push_back({file, k_type, v_type});
+  }
+  return pairs;
+}
+
+class CacheTypesTest : public testing::TestWithParam<CachePair> {};
+
+TEST_P(CacheTypesTest, OneHashEverywhere) {
+  const CachePair& pair = GetParam();
+  std::string missing;
+  const std::string path = GoldenFile{pair.file}.Path(&missing);
+  if (path.empty()) GTEST_SKIP() << missing;
+  const auto golden = Golden().find(pair.Name());
+  const auto check = [&](RunnerOptions options, int64_t chunk) {
+    options.k_type = pair.k_type;
+    options.v_type = pair.v_type;
+    const auto runner = Runner::Open(path, options);
+    ASSERT_NE(runner, nullptr);
+    const uint64_t hash =
+        HashFloats(runner->Logits(Ids(runner->model().config().vocab_size, kPromptTokens, 1), chunk));
+    ASSERT_NE(golden, Golden().end()) << "no frozen hash; add this line:\n"
+                                      << pair.Name() << " " << fmt::format("{:016x}", hash);
+    EXPECT_EQ(hash, golden->second) << "gives " << fmt::format("{:016x}", hash);
+  };
+  for (const kernels::Kernels* table : kernels::AllKernels()) {
+    if (!table->supported(platform::DetectCpuFeatures())) continue;
+    SCOPED_TRACE(table->name);
+    ASSERT_NO_FATAL_FAILURE(check({.threads = 2, .kernels = table->name}, 512));
+  }
+  ASSERT_NO_FATAL_FAILURE(check({.threads = 1}, 1));
+  ASSERT_NO_FATAL_FAILURE(check({.threads = 3}, 7));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, CacheTypesTest, testing::ValuesIn(CachePairs()), [](const auto& test) {
+  std::string name = test.param.Name();
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
 // Past 512 positions attention works in several chunks, which batches and windows may cut anywhere.
 TEST(LongPromptTest, OneHashHoweverItIsCut) {
   std::string missing;

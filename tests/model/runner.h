@@ -19,7 +19,8 @@ namespace sluice::model {
 struct RunnerOptions {
   int threads = 2;
   std::string_view kernels;  // empty: the best
-  kv::KvType kv = kv::KvType::kF32;
+  kv::KvType k_type = kv::KvType::kF32;
+  kv::KvType v_type = kv::KvType::kF32;
   int64_t context_length = 512;
   int64_t batch = 512;
   int sequences = 3;
@@ -36,7 +37,9 @@ class Runner {
     }
     runner->model_ = *std::move(model);
     const Config& config = runner->model_->config();
-    kv::CacheConfig cache{.k_type = options.kv, .v_type = options.kv, .context_length = options.context_length,
+    kv::CacheConfig cache{.k_type = options.k_type,
+                          .v_type = options.v_type,
+                          .context_length = options.context_length,
                           .n_sequences = options.sequences};
     for (const LayerConfig& layer : config.layers)
       cache.layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim});
