@@ -51,7 +51,7 @@ Result<std::string> ReadPrompt(const RunFlags& flags) {
   return prompt;
 }
 
-void PrintJson(const Answer& answer, const Engine& engine) {
+void PrintJson(const Answer& answer, const Engine& engine, const ConversationOptions& options) {
   nlohmann::ordered_json json;
   json["text"] = answer.generation.text;
   json["text_base64"] = EncodeBase64(answer.generation.text);
@@ -67,6 +67,8 @@ void PrintJson(const Answer& answer, const Engine& engine) {
   json["peak_rss_bytes"] = ProcessUsage().peak_rss_bytes;
   json["threads"] = engine.threads();
   json["kernels"] = engine.kernels();
+  json["kv_k_type"] = kv::Name(options.k_type);
+  json["kv_v_type"] = kv::Name(options.v_type);
   json["seed"] = answer.seed;
   if (!answer.hint.empty()) json["hint"] = answer.hint;
   std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
@@ -94,7 +96,7 @@ Result<int> Run(const RunFlags& flags) {
     SLUICE_TRY_ASSIGN(answer, conversation->Reply(options, sink));
   }
   if (flags.json) {
-    PrintJson(answer, *opened.engine);
+    PrintJson(answer, *opened.engine, conversation_options);
   } else {
     printer.Finish();
     if (!answer.hint.empty()) Note(answer.hint);

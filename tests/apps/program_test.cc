@@ -121,6 +121,22 @@ TEST_F(ChatTest, AFullContextIsExplained) {
   EXPECT_THAT(ran.err, HasSubstr("/clear"));
 }
 
+TEST_F(ChatTest, KvTypesSideBySide) {
+  const std::string text = home_.Write(
+      "text.txt", "The capital of France is Paris. The capital of Norway is Oslo. They are far apart.");
+  const auto sweep = RunProgram(home_, {"eval", model_, "--ppl", text, "--kv-sweep"});
+  EXPECT_EQ(sweep.exit_code, 0) << sweep.err;
+  EXPECT_THAT(sweep.out, HasSubstr("f16    f16"));
+  EXPECT_THAT(sweep.out, HasSubstr("q4_0   q4_0   yes"));
+  EXPECT_THAT(sweep.out, HasSubstr("q4_0   q4_0   no"));
+  const auto run =
+      RunProgram(home_, {"run", model_, "hi", "-n", "1", "--json", "-ctk", "q8_0", "-ctv", "q4_0"});
+  EXPECT_THAT(run.out, HasSubstr("\"kv_v_type\": \"q4_0\""));
+  const auto unknown = RunProgram(home_, {"run", model_, "hi", "--kv", "q3"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("f32, f16, q8_0, q5_0, q4_0"));
+}
+
 TEST_F(ChatTest, AtATerminal) {
   AtTerminal chat(home_.path(), Chat());
   ASSERT_TRUE(chat.WaitFor("/help shows the commands"));
