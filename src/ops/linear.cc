@@ -9,10 +9,11 @@ namespace sluice::ops {
 
 namespace {
 
-// Rows of a work unit: a multiple of the kernels' panels, about kUnitBytes of weights, but enough units that all
-// workers have some and a slow one can be helped.
+// Rows of a work unit: a multiple of the kernels' panels, about kUnitBytes of weights (kernels read several stretches of
+// a unit side by side, and short ones cost bandwidth), but enough units that all workers have some and a slow one can
+// be helped.
 constexpr int64_t kPanelRows = 16;
-constexpr int64_t kUnitBytes = 128 * 1024;
+constexpr int64_t kUnitBytes = 512 * 1024;
 
 int64_t RowsPerUnit(const tensor::TensorView& weight, int64_t total_rows, int workers) {
   const int64_t by_bytes = kUnitBytes / static_cast<int64_t>(weight.row_bytes());

@@ -1,6 +1,5 @@
-// Products with the 32-element formats, one row against one activation row: eight blocks at a time, which are
-// the eight chains of the canonical order, so that a row is read as one stream. Templates of internal linkage
-// (isa_avx2.h).
+// Products with the 32-element formats: eight blocks of a row at a time, which are the eight chains of the
+// canonical order, and four rows side by side. Templates of internal linkage (isa_avx2.h).
 //
 // A format has: kBytes of a block; Codes, those of two blocks as bytes, kMaxCode the largest magnitude;
 // kSigned (codes are signed bytes) or kOffset (codes are unsigned and too large by that); Scale and Scales,
@@ -8,12 +7,11 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/x86/streams.h"
 #include "kernels/x86/vectors.h"
 
 namespace sluice::kernels {
 namespace {
-
-constexpr int kPrefetchAhead = 4096;  // bytes: far enough for the memory's latency at full speed
 
 // Eight blocks are dotted as four pairs (i, i + 4), each in two registers: the first 16 codes of both and the
 // last 16.
@@ -171,78 +169,97 @@ struct Row32 {
   const int16_t* sums;
 };
 
+// Eight blocks of activations as AddBlocks meets them.
+struct Octet {
+  CodePair q[4];
+  __m256 scale;
+  __m256i sums;
+
+  explicit inline Octet(Row32 x) : scale(_mm256_loadu_ps(x.scale)), sums(Load256(x.sums)) {
+    for (int i = 0; i < 4; ++i) {
+      const int8_t* a = x.q + i * 32;
+      const int8_t* b = a + 4 * 32;
+      q[i] = {LoadPair(a, b), LoadPair(a + 16, b + 16)};
+    }
+  }
+};
+
 // Adds eight blocks to the eight chains.
 template <class Isa, class Format>
-inline __m256 AddBlocks(const std::byte* blocks, Row32 x, __m256 chains) {
+inline __m256 AddBlocks(const std::byte* blocks, const Octet& x, __m256 chains) {
   __m256i lanes[4];
   for (int i = 0; i < 4; ++i) {
     const std::byte* block = blocks + i * Format::kBytes;
     const CodePair w = Format::template Codes<Isa>(block, block + 4 * Format::kBytes);
-    const int8_t* q = x.q + i * 32;
-    const CodePair v = {LoadPair(q, q + 4 * 32), LoadPair(q + 16, q + 4 * 32 + 16)};
-    lanes[i] = Format::kSigned ? Isa::DotSigned(w.first, v.first, w.last, v.last)
-                               : Isa::DotUnsigned(w.first, v.first, w.last, v.last);
+    lanes[i] = Format::kSigned ? Isa::DotSigned(w.first, x.q[i].first, w.last, x.q[i].last)
+                               : Isa::DotUnsigned(w.first, x.q[i].first, w.last, x.q[i].last);
   }
   __m256i isum = SumEachHalf(lanes);
   constexpr int kExcess = Format::kSigned ? Isa::kSignedExcess : Format::kOffset;
-  const __m256i sums = Load256(x.sums);
   if constexpr (kExcess != 0) {
-    isum = _mm256_sub_epi32(isum, _mm256_madd_epi16(sums, _mm256_set1_epi16(kExcess)));
+    isum = _mm256_sub_epi32(isum, _mm256_madd_epi16(x.sums, _mm256_set1_epi16(kExcess)));
   }
-  const __m256 scale = _mm256_loadu_ps(x.scale);
-  chains = _mm256_fmadd_ps(_mm256_mul_ps(Format::Scales(blocks), scale), _mm256_cvtepi32_ps(isum), chains);
+  chains = _mm256_fmadd_ps(_mm256_mul_ps(Format::Scales(blocks), x.scale), _mm256_cvtepi32_ps(isum), chains);
   if constexpr (Format::kHasMin) {
-    const __m256i xsum = _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
+    const __m256i xsum = _mm256_madd_epi16(x.sums, _mm256_set1_epi16(1));
     chains =
-        _mm256_fmadd_ps(_mm256_mul_ps(Format::Minimums(blocks), scale), _mm256_cvtepi32_ps(xsum), chains);
+        _mm256_fmadd_ps(_mm256_mul_ps(Format::Minimums(blocks), x.scale), _mm256_cvtepi32_ps(xsum), chains);
   }
   return chains;
 }
 
-// The last 1 … 7 blocks of a row, filled up with zeros; the chains behind them are not touched.
+constexpr int kRows32 = 4;  // worked on together
+
+// The last 1 … 7 blocks of each row, filled up with zeros; the chains behind them are not touched.
 template <class Isa, class Format>
-inline __m256 AddLastBlocks(const std::byte* blocks, int n, Row32 x, __m256 chains) {
-  alignas(32) std::byte copy[8 * Format::kBytes] = {};
+inline void AddLastBlocks(const std::byte* const rows[kRows32], int n, Row32 x, __m256 chains[kRows32]) {
   alignas(32) int8_t q[8 * 32] = {};
   alignas(32) float scale[8] = {};
   alignas(32) int16_t sums[16] = {};
   const size_t count = static_cast<size_t>(n);
-  std::memcpy(copy, blocks, count * Format::kBytes);
   std::memcpy(q, x.q, count * 32);
   std::memcpy(scale, x.scale, count * sizeof(float));
   std::memcpy(sums, x.sums, count * 2 * sizeof(int16_t));
-  const __m256 added = AddBlocks<Isa, Format>(copy, {q, scale, sums}, chains);
+  const Octet octet({q, scale, sums});
   const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_blendv_ps(chains, added,
-                          _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), index)));
+  const __m256 touched = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), index));
+  for (int r = 0; r < kRows32; ++r) {
+    alignas(32) std::byte blocks[8 * Format::kBytes] = {};
+    std::memcpy(blocks, rows[r], count * Format::kBytes);
+    chains[r] = _mm256_blendv_ps(chains[r], AddBlocks<Isa, Format>(blocks, octet, chains[r]), touched);
+  }
 }
 
 template <class Isa, class Format>
-inline float DotRow32(const std::byte* row, int64_t blocks, Row32 x) {
-  __m256 chains = _mm256_setzero_ps();
+inline void DotRows32(const std::byte* const (&rows)[kRows32], int64_t blocks, Row32 x, float* y) {
+  __m256 chains[kRows32];
+  const std::byte* row[kRows32];
+  for (int r = 0; r < kRows32; ++r) {
+    chains[r] = _mm256_setzero_ps();
+    row[r] = rows[r];
+  }
   int64_t k = 0;
   for (; k + 8 <= blocks; k += 8) {
-    PrefetchLines(row + kPrefetchAhead, 8 * Format::kBytes);
-    chains = AddBlocks<Isa, Format>(row, x, chains);
-    row += 8 * Format::kBytes;
+    const Octet octet(x);
+    for (int r = 0; r < kRows32; ++r) {
+      PrefetchLines(row[r] + kPrefetchAhead, 8 * Format::kBytes);
+      chains[r] = AddBlocks<Isa, Format>(row[r], octet, chains[r]);
+      row[r] += 8 * Format::kBytes;
+    }
     x = {x.q + 8 * 32, x.scale + 8, x.sums + 16};
   }
-  if (k < blocks) chains = AddLastBlocks<Isa, Format>(row, static_cast<int>(blocks - k), x, chains);
-  return Fold8(chains);
+  if (k < blocks) AddLastBlocks<Isa, Format>(row, static_cast<int>(blocks - k), x, chains);
+  for (int r = 0; r < kRows32; ++r) y[r] = Fold8(chains[r]);
 }
 
-// Row by row, each against all activation rows while it is in the cache.
 template <class Isa, class Format>
 inline void MatmulRows32(const MatmulArgs& args) {
   const ActivationRows& x = args.x;
   const int64_t blocks = x.columns / 32;
-  for (int64_t r = 0; r < args.rows; ++r) {
-    const std::byte* row = args.weights + static_cast<size_t>(r) * args.row_bytes;
-    for (int64_t b = 0; b < x.batch; ++b) {
-      args.y[b * args.y_stride + r] = DotRow32<Isa, Format>(
-          row, blocks, {x.q + b * x.columns, x.scale + b * blocks, x.sums + b * (x.columns / 16)});
-    }
-  }
+  ForEachPanel<kRows32>(args, [&](const std::byte* const(&rows)[kRows32], int64_t b, float* y) {
+    DotRows32<Isa, Format>(rows, blocks,
+                           {x.q + b * x.columns, x.scale + b * blocks, x.sums + b * (x.columns / 16)}, y);
+  });
 }
 
 }  // namespace

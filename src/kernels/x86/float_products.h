@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/x86/streams.h"
 #include "kernels/x86/vectors.h"
 
 namespace sluice::kernels {
@@ -38,10 +39,10 @@ inline typename Isa::Lanes LoadLast(const std::byte* p, int64_t n) {
   return Weight::template Load<Isa>(copy);
 }
 
-// y[c * y_stride + r] for R rows of weights and C rows of activations.
+// y[c * y_stride + r * y_step] for R rows of weights, `step` bytes apart, and C rows of activations.
 template <class Isa, class Weight, int R, int C>
-inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, int64_t columns, float* y,
-                    int64_t y_stride) {
+inline void DotTile(const std::byte* weights, size_t step, const float* x, int64_t columns, float* y,
+                    int64_t y_stride, int64_t y_step) {
   typename Isa::Lanes acc[R][C];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < C; ++c) acc[r][c] = Isa::Set(0.0f);
@@ -50,8 +51,8 @@ inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, 
   for (; i + 16 <= columns; i += 16) {
     typename Isa::Lanes w[R];
     for (int r = 0; r < R; ++r) {
-      const std::byte* p = weights + r * row_bytes + i * Weight::kBytes;
-      if constexpr (C == 1) PrefetchLines(p + R * row_bytes, 1);
+      const std::byte* p = weights + r * step + i * Weight::kBytes;
+      if constexpr (C == 1) PrefetchLines(p + kPrefetchAhead, 1);
       w[r] = Weight::template Load<Isa>(p);
     }
     for (int c = 0; c < C; ++c) {
@@ -64,13 +65,13 @@ inline void DotTile(const std::byte* weights, size_t row_bytes, const float* x, 
       const auto* last = reinterpret_cast<const std::byte*>(x + c * columns + i);
       const typename Isa::Lanes v = LoadLast<Isa, WeightF32>(last, columns - i);
       for (int r = 0; r < R; ++r) {
-        const std::byte* p = weights + r * row_bytes + i * Weight::kBytes;
+        const std::byte* p = weights + r * step + i * Weight::kBytes;
         acc[r][c] = Isa::Fma(LoadLast<Isa, Weight>(p, columns - i), v, acc[r][c]);
       }
     }
   }
   for (int r = 0; r < R; ++r) {
-    for (int c = 0; c < C; ++c) y[c * y_stride + r] = Isa::Fold(acc[r][c]);
+    for (int c = 0; c < C; ++c) y[c * y_stride + r * y_step] = Isa::Fold(acc[r][c]);
   }
 }
 
@@ -82,17 +83,22 @@ constexpr size_t kBlockBytes = 256 * 1024;
 template <class Isa, class Weight, int kSingleRows, int kRows, int kColumns>
 inline void MatmulFloats(const MatmulArgs& args) {
   const ActivationRows& x = args.x;
-  const auto tile = [&]<int R, int C>(int64_t r, int64_t b) {
-    DotTile<Isa, Weight, R, C>(args.weights + static_cast<size_t>(r) * args.row_bytes, args.row_bytes,
-                               x.f32 + b * x.columns, x.columns, args.y + b * args.y_stride + r,
-                               args.y_stride);
+  // R rows from r on, `apart` rows from one to the next.
+  const auto tile = [&]<int R, int C>(int64_t r, int64_t b, int64_t apart) {
+    DotTile<Isa, Weight, R, C>(args.weights + static_cast<size_t>(r) * args.row_bytes,
+                               static_cast<size_t>(apart) * args.row_bytes, x.f32 + b * x.columns, x.columns,
+                               args.y + b * args.y_stride + r, args.y_stride, apart);
   };
   // Tiles of R rows, then single rows, from r to `end`.
   const auto tiles = [&]<int R, int C>(int64_t r, int64_t end, int64_t b) {
-    for (; r + R <= end; r += R) tile.template operator()<R, C>(r, b);
-    for (; r < end; ++r) tile.template operator()<1, C>(r, b);
+    for (; r + R <= end; r += R) tile.template operator()<R, C>(r, b, 1);
+    for (; r < end; ++r) tile.template operator()<1, C>(r, b, 1);
   };
-  if (x.batch == 1) return tiles.template operator()<kSingleRows, 1>(0, args.rows, 0);
+  if (x.batch == 1) {
+    const int64_t stretch = args.rows / kSingleRows;  // as in streams.h
+    for (int64_t r = 0; r < stretch; ++r) tile.template operator()<kSingleRows, 1>(r, 0, stretch);
+    return tiles.template operator()<1, 1>(kSingleRows * stretch, args.rows, 0);
+  }
   const auto rows_in_block = static_cast<int64_t>(kBlockBytes / args.row_bytes / kRows * kRows);
   const int64_t block = rows_in_block > kRows ? rows_in_block : kRows;
   for (int64_t r = 0; r < args.rows; r += block) {
