@@ -15,11 +15,17 @@ namespace {
 std::atomic<size_t> live_bytes{0};
 std::atomic<size_t> peak_bytes{0};
 
-void* Allocate(size_t size) {
+void* AllocateOrNull(size_t size) noexcept {
   void* p = std::malloc(size == 0 ? 1 : size);
-  if (p == nullptr) throw std::bad_alloc();
+  if (p == nullptr) return nullptr;
   const size_t now = live_bytes += malloc_usable_size(p);
   if (now > peak_bytes) peak_bytes = now;
+  return p;
+}
+
+void* Allocate(size_t size) {
+  void* p = AllocateOrNull(size);
+  if (p == nullptr) throw std::bad_alloc();
   return p;
 }
 
@@ -32,6 +38,8 @@ void Deallocate(void* p) {
 
 void* operator new(size_t size) { return Allocate(size); }
 void* operator new[](size_t size) { return Allocate(size); }
+// Sanitizers have a non-throwing one of their own, which doesn't call the one above.
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return AllocateOrNull(size); }
 void operator delete(void* p) noexcept { Deallocate(p); }
 void operator delete[](void* p) noexcept { Deallocate(p); }
 void operator delete(void* p, size_t) noexcept { Deallocate(p); }
@@ -84,7 +92,7 @@ TEST(Limits, HostileTemplatesAreReplacedAtLoad) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
+#if !defined(SLUICE_SANITIZED) && defined(__OPTIMIZE__)
 // Deep recursion is refused before it needs much stack: threads of phones have 1 MiB.
 TEST(Limits, NestingFitsASmallStack) {
   struct Job {
