@@ -71,7 +71,7 @@ run_part() {
   local log=$2.$3.log emulator=()
   case $2 in *aarch64*) emulator=(qemu-aarch64) ;; esac
   if GTEST_TOTAL_SHARDS=4 GTEST_SHARD_INDEX=$3 "${emulator[@]}" "$2" --gtest_filter="$1" >"$log" 2>&1; then
-    echo "$2, part $3: $(grep -o '[0-9]* tests* from.*' "$log")"
+    echo "$2, part $3: $(grep -o '[0-9]* tests* from [0-9]* test suites* ran.*' "$log")"
   else
     grep -v '^\[ *\(RUN\|OK\) ' "$log" | tail -n 60
     echo "$2, part $3: FAILED"

@@ -68,7 +68,8 @@ TEST_F(BundledTest, LogitsAreThoseOfTheTrainingProgram) {
 // The prompt as the template renders it is what the model was trained on.
 TEST_F(BundledTest, PromptIdsAreThoseOfTheTrainingProgram) {
   std::ifstream in(kModels + "golden.json");
-  for (const nlohmann::json& about : nlohmann::json::parse(in)["cases"]) {
+  const nlohmann::json golden = nlohmann::json::parse(in);
+  for (const nlohmann::json& about : golden["cases"]) {
     const std::vector<chat::Message> messages{chat::TextMessage("user", about["prompt"])};
     const auto prompt = model_->chat_template().Render({.messages = messages});
     ASSERT_TRUE(prompt) << prompt.error().message;
