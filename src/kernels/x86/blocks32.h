@@ -212,7 +212,7 @@ constexpr int kRows32 = 4;  // worked on together
 
 // The last 1 … 7 blocks of each row, filled up with zeros; the chains behind them are not touched.
 template <class Isa, class Format>
-inline void AddLastBlocks(const std::byte* const rows[kRows32], int n, Row32 x, __m256 chains[kRows32]) {
+inline void AddLastBlocks(const std::byte* first, size_t step, int n, Row32 x, __m256 chains[kRows32]) {
   alignas(32) int8_t q[8 * 32] = {};
   alignas(32) float scale[8] = {};
   alignas(32) int16_t sums[16] = {};
@@ -225,30 +225,28 @@ inline void AddLastBlocks(const std::byte* const rows[kRows32], int n, Row32 x, 
   const __m256 touched = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), index));
   for (int r = 0; r < kRows32; ++r) {
     alignas(32) std::byte blocks[8 * Format::kBytes] = {};
-    std::memcpy(blocks, rows[r], count * Format::kBytes);
+    std::memcpy(blocks, first + static_cast<size_t>(r) * step, count * Format::kBytes);
     chains[r] = _mm256_blendv_ps(chains[r], AddBlocks<Isa, Format>(blocks, octet, chains[r]), touched);
   }
 }
 
+// y[r] for the rows at first + r · step.
 template <class Isa, class Format>
-inline void DotRows32(const std::byte* const (&rows)[kRows32], int64_t blocks, Row32 x, float* y) {
+inline void DotRows32(const std::byte* first, size_t step, int64_t blocks, Row32 x, float y[kRows32]) {
   __m256 chains[kRows32];
-  const std::byte* row[kRows32];
-  for (int r = 0; r < kRows32; ++r) {
-    chains[r] = _mm256_setzero_ps();
-    row[r] = rows[r];
-  }
+  for (__m256& chain : chains) chain = _mm256_setzero_ps();
   int64_t k = 0;
   for (; k + 8 <= blocks; k += 8) {
     const Octet octet(x);
     for (int r = 0; r < kRows32; ++r) {
-      PrefetchLines(row[r] + kPrefetchAhead, 8 * Format::kBytes);
-      chains[r] = AddBlocks<Isa, Format>(row[r], octet, chains[r]);
-      row[r] += 8 * Format::kBytes;
+      const std::byte* row = first + static_cast<size_t>(r) * step;
+      PrefetchLines(row + kPrefetchAhead, 8 * Format::kBytes);
+      chains[r] = AddBlocks<Isa, Format>(row, octet, chains[r]);
     }
+    first += 8 * Format::kBytes;
     x = {x.q + 8 * 32, x.scale + 8, x.sums + 16};
   }
-  if (k < blocks) AddLastBlocks<Isa, Format>(row, static_cast<int>(blocks - k), x, chains);
+  if (k < blocks) AddLastBlocks<Isa, Format>(first, step, static_cast<int>(blocks - k), x, chains);
   for (int r = 0; r < kRows32; ++r) y[r] = Fold8(chains[r]);
 }
 
@@ -256,9 +254,9 @@ template <class Isa, class Format>
 inline void MatmulRows32(const MatmulArgs& args) {
   const ActivationRows& x = args.x;
   const int64_t blocks = x.columns / 32;
-  ForEachPanel<kRows32>(args, [&](const std::byte* const(&rows)[kRows32], int64_t b, float* y) {
-    DotRows32<Isa, Format>(rows, blocks,
-                           {x.q + b * x.columns, x.scale + b * blocks, x.sums + b * (x.columns / 16)}, y);
+  ForEachPanel<kRows32>(args, [&](const std::byte* first, size_t step, int64_t b, float* y) {
+    const Row32 row = {x.q + b * x.columns, x.scale + b * blocks, x.sums + b * (x.columns / 16)};
+    DotRows32<Isa, Format>(first, step, blocks, row, y);
   });
 }
 

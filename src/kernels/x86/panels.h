@@ -18,8 +18,8 @@ inline __m256 DotPanel(RowBlocks rows, int64_t blocks, const int8_t* q, const fl
     const Header<Isa, Format> header(rows);
     __m256i lanes[8];
     for (int r = 0; r < 8; ++r) {
-      PrefetchLines(rows.row[r] + kPrefetchAhead, Format::kBytes);
-      lanes[r] = header.RowSum(rows.row[r], r, x);
+      PrefetchLines(rows.row(r) + kPrefetchAhead, Format::kBytes);
+      lanes[r] = header.RowSum(rows.row(r), r, x);
     }
     const __m256 dx = _mm256_set1_ps(scale[k]);
     acc = _mm256_fmadd_ps(_mm256_mul_ps(header.d, dx), _mm256_cvtepi32_ps(SumEach(lanes)), acc);
@@ -27,7 +27,7 @@ inline __m256 DotPanel(RowBlocks rows, int64_t blocks, const int8_t* q, const fl
       const __m256 msum = _mm256_cvtepi32_ps(header.MinSums(rows, x));
       acc = _mm256_fnmadd_ps(_mm256_mul_ps(header.dmin, dx), msum, acc);
     }
-    for (int r = 0; r < 8; ++r) rows.row[r] += Format::kBytes;
+    rows.first += Format::kBytes;
   }
   return acc;
 }
@@ -36,11 +36,9 @@ template <class Isa, class Format, template <class, class> class Header>
 inline void MatmulPanels(const MatmulArgs& args) {
   const ActivationRows& x = args.x;
   const int64_t blocks = x.columns / 256;
-  ForEachPanel<8>(args, [&](const std::byte* const(&rows)[8], int64_t b, float* y) {
-    RowBlocks panel;
-    for (int i = 0; i < 8; ++i) panel.row[i] = rows[i];
-    _mm256_store_ps(y, DotPanel<Isa, Format, Header>(panel, blocks, x.q + b * x.columns, x.scale + b * blocks,
-                                                     x.sums + b * (x.columns / 16)));
+  ForEachPanel<8>(args, [&](const std::byte* first, size_t step, int64_t b, float* y) {
+    _mm256_store_ps(y, DotPanel<Isa, Format, Header>({first, step}, blocks, x.q + b * x.columns,
+                                                     x.scale + b * blocks, x.sums + b * (x.columns / 16)));
   });
 }
 

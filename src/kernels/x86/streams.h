@@ -15,25 +15,24 @@ namespace {
 
 constexpr int kPrefetchAhead = 1024;  // bytes, in each stream
 
-// Calls dot(rows, b, y) for N rows of weights at a time and each activation row b; it sets y[i] to the
-// product of rows[i]. Where stretches are short, the call's last row is read again and its product dropped.
+// Calls dot(first, step, b, y) for N rows of weights at a time, from `first` on and `step` bytes apart, and
+// each activation row b; it sets y[0 … N) to their products. Rows that are left over come alone, N times the
+// same.
 template <int N, typename Dot>
 inline void ForEachPanel(const MatmulArgs& args, Dot dot) {
-  const int64_t stretch = (args.rows + N - 1) / N;
-  for (int64_t r = 0; r < stretch; ++r) {
-    const std::byte* rows[N];
-    for (int i = 0; i < N; ++i) {
-      const int64_t row = i * stretch + r;
-      rows[i] = args.weights + static_cast<size_t>(row < args.rows ? row : args.rows - 1) * args.row_bytes;
-    }
+  const auto panel = [&](int64_t row, int64_t apart) {
     for (int64_t b = 0; b < args.x.batch; ++b) {
       alignas(32) float y[N];
-      dot(rows, b, y);
-      float* out = args.y + b * args.y_stride;
-      for (int i = 0; i < N; ++i) {
-        if (i * stretch + r < args.rows) out[i * stretch + r] = y[i];
-      }
+      dot(args.weights + static_cast<size_t>(row) * args.row_bytes,
+          static_cast<size_t>(apart) * args.row_bytes, b, y);
+      float* out = args.y + b * args.y_stride + row;
+      for (int i = 0; i < N; ++i) out[i * apart] = y[i];
     }
+  };
+  const int64_t stretch = args.rows / N;
+  const int64_t whole = N * stretch;
+  for (int64_t i = 0; i < stretch + (args.rows - whole); ++i) {
+    panel(i < stretch ? i : whole + (i - stretch), i < stretch ? stretch : 0);
   }
 }
 

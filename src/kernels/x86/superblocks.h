@@ -22,7 +22,9 @@ struct Superblock {
 
 // The blocks of eight rows that are worked on together.
 struct RowBlocks {
-  const std::byte* row[8];
+  const std::byte* first;
+  size_t step;
+  inline const std::byte* row(int r) const { return first + static_cast<size_t>(r) * step; }
 };
 
 // `scales` are 16 signed bytes, or unsigned ones below 128 → int16, those of even groups in the low half.
@@ -45,20 +47,12 @@ inline __m256i SpreadScales(__m256i even_odd) {
 }
 
 inline __m256i GatherU32(const RowBlocks& blocks, int offset) {
-  const auto at = [&](int r) { return static_cast<int>(LoadU32(blocks.row[r] + offset)); };
+  const auto at = [&](int r) { return static_cast<int>(LoadU32(blocks.row(r) + offset)); };
   return _mm256_setr_epi32(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
 }
 
 inline __m256 GatherHalves(const RowBlocks& blocks, int offset) {
-  __m128i h = _mm_cvtsi32_si128(LoadU16(blocks.row[0] + offset));
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[1] + offset), 1);
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[2] + offset), 2);
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[3] + offset), 3);
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[4] + offset), 4);
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[5] + offset), 5);
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[6] + offset), 6);
-  h = _mm_insert_epi16(h, LoadU16(blocks.row[7] + offset), 7);
-  return _mm256_cvtph_ps(h);
+  return LoadHalves(blocks.first + offset, blocks.step);
 }
 
 // The low 16 bits of each of 8 lanes as f16.
@@ -181,7 +175,7 @@ struct Header16 {
   inline __m256i MinSums(const RowBlocks& blocks, const Superblock& x) const {
     const __m256i sums = EvenOddSums(x.sums);
     __m256i lanes[8];
-    for (int r = 0; r < 8; ++r) lanes[r] = _mm256_madd_epi16(Format::RowMinimums(blocks.row[r]), sums);
+    for (int r = 0; r < 8; ++r) lanes[r] = _mm256_madd_epi16(Format::RowMinimums(blocks.row(r)), sums);
     return SumEach(lanes);
   }
 
@@ -234,8 +228,8 @@ struct HeaderQ45 {
 
   explicit inline HeaderQ45(const RowBlocks& blocks) {
     const auto load = [&](int r) {
-      return _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(blocks.row[r])),
-                                     Load128(blocks.row[r + 4]), 1);
+      return _mm256_inserti128_si256(_mm256_castsi128_si256(Load128(blocks.row(r))),
+                                     Load128(blocks.row(r + 4)), 1);
     };
     const __m256i a = load(0), b = load(1), c = load(2), e = load(3);
     const __m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
