@@ -5,7 +5,6 @@
 #include <array>
 
 #include "gguf/reader.h"
-#include "kv/cache.h"
 #include "memory/ledger.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -52,9 +51,8 @@ Status Use(gguf::GgufFile& file) {
   SLUICE_TRY_ASSIGN(const Weights weights, BindWeights(config, store));
   if (!IsSmall(config)) return {};
   SLUICE_TRY(store.Load(context));
-  kv::CacheConfig shape{.context_length = 16};
-  for (const LayerConfig& layer : config.layers) shape.layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim});
-  SLUICE_TRY_ASSIGN(const auto cache, kv::Cache::Create(shape, ledger));
+  SLUICE_TRY_ASSIGN(const auto cache,
+                    kv::Cache::Create({.layers = CacheLayers(config), .context_length = 16, .max_batch = 2}, ledger));
   SLUICE_TRY_ASSIGN(const auto forward, Forward::Create(context, config, weights, 16, 2));
   kv::Sequence sequence(*cache);
   const std::array<BatchRow, 2> rows{{{0, &sequence, true}, {static_cast<int32_t>(config.vocab_size - 1), &sequence, true}}};

@@ -1,131 +1,111 @@
 #include "kv/cache.h"
 
-#include <cstring>
-#include <utility>
-
 #include "base/check.h"
 #include "base/units.h"
 
 namespace sluice::kv {
 
 namespace {
-
 constexpr size_t kAlignment = 64;
-
-int64_t PagesFor(int64_t positions) { return (positions + kPagePositions - 1) / kPagePositions; }
-
-// Where each layer's keys and values lie in a page; returns the page's size.
-size_t LayOutPage(const CacheConfig& config, std::vector<size_t>* k_offsets, std::vector<size_t>* v_offsets) {
-  size_t offset = 0;
-  for (const LayerShape& layer : config.layers) {
-    const size_t slots = static_cast<size_t>(layer.n_kv_heads) * kPagePositions;
-    if (k_offsets) k_offsets->push_back(offset);
-    offset = AlignUp(offset + slots * kernels::KvRowBytes(config.k_type, layer.k_dim), kAlignment);
-    if (v_offsets) v_offsets->push_back(offset);
-    offset = AlignUp(offset + slots * kernels::KvRowBytes(config.v_type, layer.v_dim), kAlignment);
-  }
-  return offset;
-}
-
-int64_t PageCount(const CacheConfig& config) { return PagesFor(config.context_length) * config.n_sequences; }
-
 }  // namespace
 
-uint64_t CacheBytes(const CacheConfig& config) {
-  return static_cast<uint64_t>(PageCount(config)) * LayOutPage(config, nullptr, nullptr);
-}
+// What a configuration comes to: which layer lies where, and how many pages of which size there are.
+struct Layout {
+  std::vector<Cache::Place> places;
+  std::array<Retention, kPoolCount> retentions;
+  std::array<size_t, kPoolCount> page_bytes = {};
+  std::array<int64_t, kPoolCount> pages = {};
+
+  explicit Layout(const CacheConfig& config) {
+    Retention& full = retentions[static_cast<size_t>(Pool::kFull)];
+    Retention& sliding = retentions[static_cast<size_t>(Pool::kSliding)];
+    full = {.context = config.context_length,
+            .window = config.window(),
+            .sinks = config.overflow == Overflow::kWindow ? config.sinks : 0,
+            .slack = Slack(config)};
+    sliding = {.slack = Slack(config)};
+    for (const LayerShape& layer : config.layers) {
+      const Pool pool = PoolFor(config, full, layer);
+      if (pool == Pool::kSliding) sliding.window = std::max(sliding.window, layer.window);
+      AddLayer(config, layer, pool);
+    }
+    CountPages(config);
+  }
+
+  bool has_rings() const {
+    return PageBytes(Pool::kSliding) > 0 || retentions[static_cast<size_t>(Pool::kFull)].window > 0;
+  }
+  size_t PageBytes(Pool pool) const { return page_bytes[static_cast<size_t>(pool)]; }
+  uint64_t Bytes() const {
+    uint64_t total = 0;
+    for (size_t pool = 0; pool < kPoolCount; ++pool)
+      total += static_cast<uint64_t>(pages[pool]) * page_bytes[pool];
+    return total;
+  }
+
+ private:
+  // A batch can be taken back, and so can as much as checkpoints and drafts want to.
+  static int64_t Slack(const CacheConfig& config) { return std::max(config.max_batch, kCheckpointMargin); }
+
+  // A ring where one is smaller than what the other layers keep.
+  static Pool PoolFor(const CacheConfig& config, const Retention& full, const LayerShape& layer) {
+    const Retention ring{.window = layer.window, .slack = Slack(config)};
+    return layer.window > 0 && ring.pages() < full.pages() ? Pool::kSliding : Pool::kFull;
+  }
+
+  void AddLayer(const CacheConfig& config, const LayerShape& layer, Pool pool) {
+    size_t& offset = page_bytes[static_cast<size_t>(pool)];
+    const size_t slots = static_cast<size_t>(layer.n_kv_heads) * kPagePositions;
+    const size_t k_offset = offset;
+    const size_t v_offset =
+        AlignUp(k_offset + slots * kernels::KvRowBytes(config.k_type, layer.k_dim), kAlignment);
+    offset = AlignUp(v_offset + slots * kernels::KvRowBytes(config.v_type, layer.v_dim), kAlignment);
+    places.push_back({pool, k_offset, v_offset});
+  }
+
+  void CountPages(const CacheConfig& config) {
+    // A checkpoint shares its pages with the sequence that goes on from it, but for the half-filled last one
+    // and for those that the sequence's rings have left behind.
+    const bool checkpoints = has_rings() && config.checkpoint_positions > 0;
+    for (size_t pool = 0; pool < kPoolCount; ++pool) {
+      if (page_bytes[pool] == 0) continue;
+      pages[pool] = retentions[pool].pages() * config.n_sequences;
+      if (!checkpoints) continue;
+      const int64_t left_behind = std::min(config.checkpoint_positions, retentions[pool].window);
+      pages[pool] += 1 + (left_behind > 0 ? PagesFor(left_behind + kCheckpointMargin) + 1 : 0);
+    }
+  }
+};
+
+uint64_t CacheBytes(const CacheConfig& config) { return Layout(config).Bytes(); }
 
 Result<std::unique_ptr<Cache>> Cache::Create(const CacheConfig& config, memory::Ledger& ledger) {
-  SLUICE_CHECK(config.context_length > 0 && config.n_sequences > 0);
+  SLUICE_CHECK(config.context_length > 0 && config.n_sequences > 0 && config.max_batch > 0);
+  SLUICE_CHECK(0 <= config.sinks && config.sinks < config.context_length);
+  Layout layout(config);
   std::unique_ptr<Cache> cache(new Cache);
   cache->config_ = config;
-  cache->page_bytes_ = LayOutPage(config, &cache->k_offsets_, &cache->v_offsets_);
-  SLUICE_TRY_ASSIGN(cache->arena_, memory::Arena::Create(CacheBytes(config), memory::Account::kKv, ledger));
-  cache->base_ = cache->arena_.Allocate(CacheBytes(config), kAlignment).data();
-  const int64_t pages = PageCount(config);
-  cache->references_.assign(static_cast<size_t>(pages), 0);
-  cache->free_.reserve(static_cast<size_t>(pages));
-  for (int64_t page = pages - 1; page >= 0; --page) cache->free_.push_back(static_cast<int32_t>(page));
+  cache->places_ = std::move(layout.places);
+  cache->retentions_ = layout.retentions;
+  SLUICE_TRY_ASSIGN(cache->arena_, memory::Arena::Create(layout.Bytes(), memory::Account::kKv, ledger));
+  for (size_t pool = 0; pool < kPoolCount; ++pool) {
+    const size_t bytes = static_cast<size_t>(layout.pages[pool]) * layout.page_bytes[pool];
+    cache->pools_[pool] = PagePool(cache->arena_.Allocate(bytes, kAlignment).data(), layout.page_bytes[pool],
+                                   layout.pages[pool]);
+  }
   return cache;
 }
 
-int32_t Cache::TakePage() {
-  SLUICE_CHECK(!free_.empty());
-  const int32_t page = free_.back();
-  free_.pop_back();
-  references_[static_cast<size_t>(page)] = 1;
-  return page;
+Cache::View Cache::view(int layer) const {
+  const int64_t window = config_.layers[static_cast<size_t>(layer)].window;
+  const Retention& full = retention(Pool::kFull);
+  const bool narrower = window > 0 && (window <= full.window || full.window == 0);
+  if (pool_of(layer) == Pool::kSliding || narrower) return {.window = window};
+  return {.window = full.window, .sinks = full.sinks};
 }
 
-void Cache::Release(int32_t page) {
-  int32_t& references = references_[static_cast<size_t>(page)];
-  SLUICE_CHECK(references > 0);
-  if (--references == 0) free_.push_back(page);
-}
-
-Sequence::Sequence(Cache& cache) : cache_(&cache) {
-  pages_.reserve(static_cast<size_t>(PagesFor(cache.config().context_length)));
-}
-
-Sequence::Sequence(Sequence&& other) noexcept
-    : cache_(other.cache_), pages_(std::move(other.pages_)), length_(std::exchange(other.length_, 0)) {
-  other.pages_.clear();
-}
-
-Sequence& Sequence::operator=(Sequence&& other) noexcept {
-  if (this != &other) {
-    Clear();
-    cache_ = other.cache_;
-    pages_ = std::move(other.pages_);
-    length_ = std::exchange(other.length_, 0);
-    other.pages_.clear();
-  }
-  return *this;
-}
-
-Status Sequence::Append(int64_t n) {
-  const int64_t context = cache_->config().context_length;
-  if (n > context - length_) {
-    return Fail(ErrorCode::kDoesNotFit, "the context is full: {} tokens are held and {} more were asked for, of at most {}",
-                length_, n, context);
-  }
-  // A half-filled last page that somebody else holds too is copied before it is written.
-  const bool copy_last =
-      n > 0 && length_ % kPagePositions != 0 && cache_->references_[static_cast<size_t>(pages_.back())] > 1;
-  const int64_t fresh = PagesFor(length_ + n) - static_cast<int64_t>(pages_.size());
-  if (fresh + copy_last > cache_->free_pages()) {
-    return Fail(ErrorCode::kDoesNotFit, "the KV cache is full: {} pages of {} positions are needed, {} of {} are free",
-                fresh + copy_last, kPagePositions, cache_->free_pages(), cache_->page_count());
-  }
-  if (copy_last) {
-    const int32_t shared = pages_.back();
-    const int32_t own = cache_->TakePage();
-    std::memcpy(cache_->base_ + static_cast<size_t>(own) * cache_->page_bytes_,
-                cache_->base_ + static_cast<size_t>(shared) * cache_->page_bytes_, cache_->page_bytes_);
-    cache_->Release(shared);
-    pages_.back() = own;
-  }
-  for (int64_t i = 0; i < fresh; ++i) pages_.push_back(cache_->TakePage());
-  length_ += n;
-  return {};
-}
-
-void Sequence::Truncate(int64_t length) {
-  SLUICE_CHECK(0 <= length && length <= length_);
-  const size_t keep = static_cast<size_t>(PagesFor(length));
-  while (pages_.size() > keep) {
-    cache_->Release(pages_.back());
-    pages_.pop_back();
-  }
-  length_ = length;
-}
-
-Sequence Sequence::Fork() const {
-  Sequence fork(*cache_);
-  fork.pages_.insert(fork.pages_.end(), pages_.begin(), pages_.end());
-  fork.length_ = length_;
-  for (const int32_t page : pages_) ++cache_->references_[static_cast<size_t>(page)];
-  return fork;
+bool Cache::has_rings() const {
+  return pool(Pool::kSliding).count() > 0 || retention(Pool::kFull).window > 0;
 }
 
 }  // namespace sluice::kv

@@ -1,14 +1,18 @@
-// Cache: the keys and values of every position that a model has read, in fixed-size pages from one pool.
+// Cache: the keys and values of the positions that a model has read, in fixed-size pages from preallocated
+// pools.
 //
-// A page holds 64 consecutive positions of one sequence, for all layers: for each layer the keys
-// [n_kv_heads, 64, k_dim] and then the values [n_kv_heads, 64, v_dim]. So one tile of attention is one run of
-// memory, and a page is one run too (to copy, or to write to a snapshot). Sequences hold references to pages;
-// forks share them, and a shared page is copied before it is written. All memory is taken when the cache is made.
+// There are two pools. The pages of the first hold all layers that see the whole past, those of the second
+// the layers with a sliding window, of which only the window is kept. A page holds 64 consecutive positions
+// of one sequence, for all layers of its pool: for each layer the keys [n_kv_heads, 64, k_dim] and then the
+// values [n_kv_heads, 64, v_dim]. So one tile of attention is one run of memory, and a page is one run too
+// (to copy, or to write to a snapshot). Sequences (sequence.h) hold references to pages; forks share them,
+// and a shared page is copied before it is written. All memory is taken when the cache is made.
 //
 // A cache and its sequences belong to one thread at a time; during a forward pass workers read and write
 // disjoint slots. Sequences must not outlive their cache.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +20,8 @@
 
 #include "base/result.h"
 #include "kernels/kv_rows.h"
+#include "kv/page_pool.h"
+#include "kv/page_table.h"
 #include "memory/arena.h"
 #include "memory/ledger.h"
 
@@ -26,12 +32,18 @@ using kernels::KvType;
 using kernels::KvTypeByName;
 using kernels::KvTypeNames;
 using kernels::Name;
-inline constexpr int kPagePositions = 64;
 
 struct LayerShape {
   int n_kv_heads;
   int k_dim;  // elements of one head's key
   int v_dim;
+  int64_t window = 0;  // a query sees this many positions, its own included; 0 = all
+};
+
+// What becomes of the past when the context is full.
+enum class Overflow : uint8_t {
+  kStop,    // nothing more is read
+  kWindow,  // the first positions and the newest ones stay visible
 };
 
 struct CacheConfig {
@@ -39,9 +51,26 @@ struct CacheConfig {
   KvType k_type = KvType::kF16;
   KvType v_type = KvType::kF16;
   bool rotate = true;          // rows of low-bit types before they are quantised; see Rotated
-  int64_t context_length = 0;  // most positions that one sequence may have
-  int n_sequences = 1;         // full-length sequences that the pool has pages for
+  int64_t context_length = 0;  // most positions that one sequence may have, or that a query sees (kWindow)
+  int n_sequences = 1;         // full-length sequences that the pools have pages for
+  Overflow overflow = Overflow::kStop;
+  int64_t sinks = 0;      // kWindow: first positions that stay visible, < context_length
+  int64_t max_batch = 1;  // most positions that one sequence grows by in one pass
+  // Where there are rings: pages for one checkpoint beside the sequences, as long as a sequence that goes on
+  // from it has left no more than so many of its positions behind.
+  int64_t checkpoint_positions = 0;
+
+  // Of layers that see the whole past: how many of the newest positions; 0 = all.
+  int64_t window() const { return overflow == Overflow::kWindow ? context_length - sinks : 0; }
 };
+
+// How far before its end a checkpoint can be cut: prompts end in a header that is not always replayed as it
+// was.
+inline constexpr int64_t kCheckpointMargin = 64;
+
+// The two pools.
+enum class Pool : uint8_t { kFull, kSliding };
+inline constexpr size_t kPoolCount = 2;
 
 // Whether rows of this type are rotated (ops/hadamard.h) before they are quantised, where the cache wants it:
 // one large element of a block takes all the steps of 4 or 5 bits for itself, and rotation spreads it over
@@ -51,8 +80,6 @@ constexpr bool Rotated(KvType type) { return type == KvType::kQ5_0 || type == Kv
 // Bytes that a cache of this configuration takes from the ledger's `kv` account.
 uint64_t CacheBytes(const CacheConfig& config);
 
-class Sequence;
-
 class Cache {
  public:
   // Takes CacheBytes(config) from the ledger, or fails with kDoesNotFit.
@@ -61,16 +88,30 @@ class Cache {
   Cache& operator=(const Cache&) = delete;
 
   const CacheConfig& config() const { return config_; }
-  int64_t free_pages() const { return static_cast<int64_t>(free_.size()); }
-  int64_t page_count() const { return static_cast<int64_t>(references_.size()); }
+  PagePool& pool(Pool which) { return pools_[static_cast<size_t>(which)]; }
+  const PagePool& pool(Pool which) const { return pools_[static_cast<size_t>(which)]; }
+  const Retention& retention(Pool which) const { return retentions_[static_cast<size_t>(which)]; }
+  Pool pool_of(int layer) const { return places_[static_cast<size_t>(layer)].pool; }
+  // What a query of this layer sees of its past: the newest `window` positions, its own included (0: all),
+  // and, where the past is longer, the first `sinks`.
+  struct View {
+    int64_t window = 0;
+    int64_t sinks = 0;
+  };
+  View view(int layer) const;
+  // Whether some layers keep less than the whole past.
+  bool has_rings() const;
 
-  // A page's slots of one head: [64, k_dim] keys and [64, v_dim] values, rows k_row_bytes / v_row_bytes apart.
+  // A page's slots of one head: [64, k_dim] keys and [64, v_dim] values, rows k_row_bytes / v_row_bytes
+  // apart.
   std::byte* Keys(int layer, int32_t page, int kv_head) {
-    return base_ + static_cast<size_t>(page) * page_bytes_ + k_offsets_[layer] +
+    const Place& place = places_[static_cast<size_t>(layer)];
+    return pool(place.pool).data(page) + place.k_offset +
            static_cast<size_t>(kv_head) * kPagePositions * k_row_bytes(layer);
   }
   std::byte* Values(int layer, int32_t page, int kv_head) {
-    return base_ + static_cast<size_t>(page) * page_bytes_ + v_offsets_[layer] +
+    const Place& place = places_[static_cast<size_t>(layer)];
+    return pool(place.pool).data(page) + place.v_offset +
            static_cast<size_t>(kv_head) * kPagePositions * v_row_bytes(layer);
   }
   size_t k_row_bytes(int layer) const {
@@ -83,48 +124,20 @@ class Cache {
   bool rotates_values() const { return config_.rotate && Rotated(config_.v_type); }
 
  private:
-  friend class Sequence;
+  friend struct Layout;
+  // Where a layer's keys and values lie: in which pool, how far into a page.
+  struct Place {
+    Pool pool;
+    size_t k_offset, v_offset;
+  };
+
   Cache() = default;
-  int32_t TakePage();  // precondition: free_pages() > 0
-  void Release(int32_t page);
 
   CacheConfig config_;
   memory::Arena arena_;
-  std::byte* base_ = nullptr;
-  size_t page_bytes_ = 0;
-  std::vector<size_t> k_offsets_, v_offsets_;  // of each layer within a page
-  std::vector<int32_t> references_;            // by page
-  std::vector<int32_t> free_;
-};
-
-// The positions 0 … length−1 of one conversation. Move-only: a copy is made by Fork.
-class Sequence {
- public:
-  explicit Sequence(Cache& cache);
-  ~Sequence() { Clear(); }
-  Sequence(Sequence&& other) noexcept;
-  Sequence& operator=(Sequence&& other) noexcept;
-
-  int64_t length() const { return length_; }
-  int32_t page(int64_t index) const { return pages_[static_cast<size_t>(index)]; }
-
-  // Makes room for `n` more positions, ready to be written, and lengthens the sequence by them. All or nothing.
-  // Errors: kDoesNotFit when the context or the pool is full, with the numbers.
-  Status Append(int64_t n);
-  // Forgets the positions from `length` on. Precondition: 0 ≤ length ≤ this->length().
-  void Truncate(int64_t length);
-  void Clear() { Truncate(0); }
-  // A second sequence with the same past; pages are shared until one of the two writes.
-  Sequence Fork() const;
-
-  // A checkpoint is a past to come back to, whatever was appended or truncated since.
-  Sequence Checkpoint() const { return Fork(); }
-  void Restore(const Sequence& checkpoint) { *this = checkpoint.Fork(); }
-
- private:
-  Cache* cache_;
-  std::vector<int32_t> pages_;  // ⌈length / 64⌉, reserved for the whole context
-  int64_t length_ = 0;
+  std::vector<Place> places_;  // by layer
+  std::array<Retention, kPoolCount> retentions_;
+  std::array<PagePool, kPoolCount> pools_;
 };
 
 }  // namespace sluice::kv

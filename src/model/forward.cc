@@ -71,6 +71,13 @@ Widths WidthsOf(const Config& config) {
 
 }  // namespace
 
+std::vector<kv::LayerShape> CacheLayers(const Config& config) {
+  std::vector<kv::LayerShape> layers;
+  for (const LayerConfig& layer : config.layers)
+    layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim, layer.window});
+  return layers;
+}
+
 // One batch's activations, all in the arena.
 struct Forward::Buffers {
   float* hidden;      // [max_batch, d_model], the residual stream
@@ -85,6 +92,8 @@ struct Forward::Buffers {
   float* up;          // [max_batch, d_ff]
   float* cos[2];      // [max_batch, pairs], full and sliding layers
   float* sin[2];
+  float* back_cos[2];  // [max_batch, pairs], from each row back to where it sees the sinks from
+  float* back_sin[2];
   float* logits;      // [kLogitRows, vocab_size]
   ops::Activations input;
   ops::WorkerScratch scratch;
@@ -113,7 +122,7 @@ uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, 
   const Widths widths = WidthsOf(config);
   uint64_t total = 0;
   Buffers::ForEach(config, max_batch, [&](auto, uint64_t bytes) { total += AlignUp(bytes, 64); });
-  total += 4 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
+  total += 8 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
   total += PlanActivations(config, weights, max_batch).Bytes();
   total += ops::WorkerScratch::Bytes(workers);
   total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.k_dim, config.v_dim), 64);
@@ -145,8 +154,9 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
     (*forward->buffers_).*member = take(bytes);
   });
   for (int which = 0; which < 2; ++which) {
-    forward->buffers_->cos[which] = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
-    forward->buffers_->sin[which] = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
+    Buffers& b = *forward->buffers_;
+    for (float** table : {&b.cos[which], &b.sin[which], &b.back_cos[which], &b.back_sin[which]})
+      *table = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
   }
 
   ops::RopeSpec rope = config.rope;
@@ -204,6 +214,7 @@ void Forward::Withdraw(std::span<const BatchRow> rows) {
 Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
   Embed(rows);
+  PrepareSinks(cache);
   for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
     if (!RunLayer(layer, cache, go_on)) {
       Withdraw(rows);
@@ -238,6 +249,29 @@ void Forward::Embed(std::span<const BatchRow> rows) {
   });
   if (weights_.embedding_norm.present) Normalize(weights_.embedding_norm, b.hidden, config_.d_model, b.hidden);
   Observe(Stage::kEmbedding, -1, b.hidden, config_.d_model);
+}
+
+void Forward::PrepareSinks(const kv::Cache& cache) {
+  const kv::Retention& full = cache.retention(kv::Pool::kFull);
+  if (full.sinks == 0) return;
+  Buffers& b = *buffers_;
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+    const int64_t position = rows_[static_cast<size_t>(i)].position;
+    const int64_t back = ops::SinkView({full.window, full.sinks}, position) - position;
+    for (size_t which = 0; which < 2; ++which) {
+      const int64_t pairs = ropes_[which].pairs();
+      ropes_[which].Turn(back, b.back_cos[which] + i * pairs, b.back_sin[which] + i * pairs);
+    }
+  });
+}
+
+ops::TurnBack Forward::TurnBackOf(const LayerConfig& layer) const {
+  if (!layer.rope) return {};
+  const bool half = config_.recipe->rope == RopeStyle::kHalf;
+  return {.turn = half ? context_.kernels->rope_half : context_.kernels->rope_interleaved,
+          .cos = buffers_->back_cos[layer.sliding],
+          .sin = buffers_->back_sin[layer.sliding],
+          .pairs = ropes_[layer.sliding].pairs()};
 }
 
 void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, float* y) {
@@ -318,10 +352,11 @@ void Forward::Attend(int index, const float* input, kv::Cache& cache, float* res
                   .n_kv_heads = layer.n_kv_heads,
                   .k_dim = config_.k_dim,
                   .v_dim = config_.v_dim,
-                  .window = layer.window,
+                  .view = cache.view(index),
                   .scale = config_.attention_scale,
                   .softcap = config_.attention_softcap,
-                  .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data()},
+                  .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
+                  .turn_back = TurnBackOf(layer)},
                  cache, rows_, b.q, b.attended);
   const int64_t width = w.o.weight.columns;
   if (w.attn_sub_norm.present) Normalize(w.attn_sub_norm, b.attended, width, b.attended);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kv/cache.h"
+#include "kv/sequence.h"
 #include "memory/arena.h"
 #include "model/config.h"
 #include "model/weights.h"
@@ -24,6 +24,9 @@
 #include "runtime/context.h"
 
 namespace sluice::model {
+
+// The layers of a cache for this model.
+std::vector<kv::LayerShape> CacheLayers(const Config& config);
 
 // One token of one sequence. Rows of one sequence stand in the order of their positions.
 struct BatchRow {
@@ -60,7 +63,7 @@ class Forward {
   // Bytes of activations that batches of up to max_batch rows take.
   static uint64_t ActivationBytes(const Config& config, const Weights& weights, int64_t max_batch, int workers);
 
-  // config, weights and context outlive the result. context_length decides between LongRoPE's factors.
+  // config, weights and context outlive the result. Caches that Run is given have the layers of CacheLayers(config). context_length decides between LongRoPE's factors.
   static Result<std::unique_ptr<Forward>> Create(const runtime::Context& context, const Config& config,
                                                  const Weights& weights, int64_t context_length, int64_t max_batch);
 
@@ -83,6 +86,9 @@ class Forward {
   Status Admit(std::span<const BatchRow> rows);
   static void Withdraw(std::span<const BatchRow> rows);
   void Embed(std::span<const BatchRow> rows);
+  // The angles by which queries past the window turn back to the sinks, where the cache has some.
+  void PrepareSinks(const kv::Cache& cache);
+  ops::TurnBack TurnBackOf(const LayerConfig& layer) const;
   // False when `go_on` ended it.
   bool RunLayer(int index, kv::Cache& cache, const GoOn& go_on);
   void Attend(int index, const float* input, kv::Cache& cache, float* residual);

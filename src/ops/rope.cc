@@ -49,11 +49,15 @@ Rope::Rope(const RopeSpec& spec) {
   }
 }
 
-void Rope::Angles(int64_t position, float* cos, float* sin) const {
+void Rope::Angles(int64_t position, float* cos, float* sin) const { Fill(position, magnitude_, cos, sin); }
+
+void Rope::Turn(int64_t distance, float* cos, float* sin) const { Fill(distance, 1.0, cos, sin); }
+
+void Rope::Fill(int64_t position, double magnitude, float* cos, float* sin) const {
   for (size_t i = 0; i < frequencies_.size(); ++i) {
     const double angle = static_cast<double>(position) * frequencies_[i];
-    cos[i] = static_cast<float>(CosDouble(angle) * magnitude_);
-    sin[i] = static_cast<float>(SinDouble(angle) * magnitude_);
+    cos[i] = static_cast<float>(CosDouble(angle) * magnitude);
+    sin[i] = static_cast<float>(SinDouble(angle) * magnitude);
   }
 }
 

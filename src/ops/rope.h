@@ -32,8 +32,12 @@ class Rope {
   int64_t pairs() const { return static_cast<int64_t>(frequencies_.size()); }
   // cos, sin: [pairs]
   void Angles(int64_t position, float* cos, float* sin) const;
+  // The same for turning by `distance` positions, forth or back, what has been through Angles already.
+  void Turn(int64_t distance, float* cos, float* sin) const;
 
  private:
+  void Fill(int64_t position, double magnitude, float* cos, float* sin) const;
+
   std::vector<double> frequencies_;  // radians per position
   double magnitude_ = 1.0;
 };

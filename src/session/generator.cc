@@ -160,7 +160,7 @@ Result<Generation> Generate(Session& session, const chat::Capabilities& capabili
                         tokenizer.Encode("\n" + capabilities.think_close + "\n\n", {.parse_special = true}));
       forced.assign(close.begin(), close.end());
     }
-    if (static_cast<int64_t>(session.tokens().size()) >= session.context_length()) {
+    if (session.full()) {
       generation.finish = FinishReason::kContextFull;
       break;
     }

@@ -10,30 +10,56 @@ namespace {
 
 // More than any model reads; sizes of caches stay far from 64 bits.
 constexpr int64_t kMaxContext = int64_t{1} << 26;
+// Where the context may overflow: some days of reading without a break, and 16 MiB of tokens at the end.
+constexpr int64_t kMostEndlessTokens = int64_t{1} << 22;
 
 kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions& options) {
-  kv::CacheConfig cache{.k_type = options.k_type,
-                        .v_type = options.v_type,
-                        .rotate = options.rotate,
-                        .context_length = options.context_length};
-  for (const model::LayerConfig& layer : config.layers)
-    cache.layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim});
-  return cache;
+  return {.layers = model::CacheLayers(config),
+          .k_type = options.k_type,
+          .v_type = options.v_type,
+          .rotate = options.rotate,
+          .context_length = options.context_length,
+          .overflow = options.overflow,
+          .sinks = options.sinks,
+          .max_batch = options.batch,
+          .checkpoint_positions = options.checkpoint_positions};
 }
 
 }  // namespace
+
+Session::Session(const model::Model& model, const SessionOptions& options)
+    : model_(model),
+      options_(options),
+      most_tokens_(static_cast<size_t>(options.overflow == kv::Overflow::kStop
+                                           ? options.context_length
+                                           : std::max(kMostEndlessTokens, options.context_length))) {}
 
 uint64_t Session::Bytes(const model::Model& model, const SessionOptions& options, int workers) {
   return kv::CacheBytes(CacheConfigFor(model.config(), options)) +
          model::Forward::ActivationBytes(model.config(), model.weights(), options.batch, workers);
 }
 
+Status Session::CheckOverflow(const model::Model& model, const SessionOptions& options) {
+  if (options.overflow == kv::Overflow::kStop) return {};
+  if (const tensor::TensorView& positions = model.weights().position_embedding; positions) {
+    return Fail(ErrorCode::kUnsupported,
+                "this model has learned its {} positions one by one and knows none beyond them: its context "
+                "can't overflow",
+                positions.rows);
+  }
+  if (options.sinks < 0 || options.sinks >= options.context_length) {
+    return Fail(ErrorCode::kInvalidArgument, "{} sinks in a context of {} tokens; expected 0 to {}",
+                options.sinks, options.context_length, options.context_length - 1);
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context, const model::Model& model,
                                                  const SessionOptions& options) {
   SLUICE_CHECK(options.context_length > 0 && options.batch > 0);
   if (options.context_length > kMaxContext) {
-    return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens; expected at most {}", options.context_length,
-                kMaxContext);
+    return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens; expected at most {}",
+                options.context_length, kMaxContext);
   }
   // Learned positions end; rotated ones only get worse.
   if (const tensor::TensorView& positions = model.weights().position_embedding;
@@ -41,18 +67,28 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
     return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens, but this model knows only {} positions",
                 options.context_length, positions.rows);
   }
+  SLUICE_TRY(CheckOverflow(model, options));
   std::unique_ptr<Session> session(new Session(model, options));
-  SLUICE_TRY_ASSIGN(session->cache_, kv::Cache::Create(CacheConfigFor(model.config(), options), *context.ledger));
+  SLUICE_TRY_ASSIGN(session->cache_,
+                    kv::Cache::Create(CacheConfigFor(model.config(), options), *context.ledger));
   session->sequence_ = std::make_unique<kv::Sequence>(*session->cache_);
   SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(),
                                                               options.context_length, options.batch));
-  session->tokens_.reserve(static_cast<size_t>(options.context_length));
+  session->tokens_.reserve(session->most_tokens_);
+  session->logits_.reserve(static_cast<size_t>(model.config().vocab_size));
   session->rows_.reserve(static_cast<size_t>(options.batch));
   return session;
 }
 
 Status Session::Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink,
                     const model::GoOn& go_on) {
+  if (tokens_.size() + ids.size() > most_tokens_) {
+    return Fail(ErrorCode::kDoesNotFit,
+                "the context is full: {} tokens are held and {} more were asked for, of at most {}",
+                tokens_.size(), ids.size(), most_tokens_);
+  }
+  // What is being read goes before what might be come back to.
+  if (checkpoint_ && !sequence_->HasPagesFor(static_cast<int64_t>(ids.size()))) checkpoint_.reset();
   rows_.clear();
   for (size_t i = 0; i < ids.size(); ++i)
     rows_.push_back({ids[i], sequence_.get(), all_logits || i + 1 == ids.size()});
@@ -63,16 +99,15 @@ Status Session::Run(std::span<const TokenId> ids, bool all_logits, const model::
 
 Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& progress) {
   SLUICE_CHECK(!ids.empty());
-  if (static_cast<int64_t>(ids.size()) > options_.context_length) {
+  if (ids.size() > most_tokens_)
     return Fail(ErrorCode::kDoesNotFit, "the prompt has {} tokens and the context holds {}", ids.size(),
-                options_.context_length);
-  }
+                most_tokens_);
   size_t kept = 0;
   while (kept < std::min(ids.size(), tokens_.size()) && ids[kept] == tokens_[kept]) ++kept;
   const bool have_logits = kept == ids.size() && kept == tokens_.size() && !logits_.empty();
   if (have_logits) return static_cast<int64_t>(kept);
   kept = std::min(kept, ids.size() - 1);  // the last one is read again, for its logits
-  Truncate(static_cast<int64_t>(kept));
+  kept = static_cast<size_t>(Truncate(static_cast<int64_t>(kept)));
 
   const size_t batch = static_cast<size_t>(options_.batch);
   for (size_t first = kept; first < ids.size(); first += batch) {
@@ -83,10 +118,14 @@ Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& 
     SLUICE_TRY(Run(part, false, TakeLogits(), [&] { return report(first); }));
     if (!report(first + part.size())) return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
   }
+  checkpoint_.reset();
+  if (cache_->has_rings()) checkpoint_ = sequence_->Checkpoint();
   return static_cast<int64_t>(kept);
 }
 
-Status Session::Advance(TokenId id, const model::GoOn& go_on) { return Run({&id, 1}, false, TakeLogits(), go_on); }
+Status Session::Advance(TokenId id, const model::GoOn& go_on) {
+  return Run({&id, 1}, false, TakeLogits(), go_on);
+}
 
 model::LogitsSink Session::TakeLogits() {
   return [this](size_t, std::span<const float> logits) { logits_.assign(logits.begin(), logits.end()); };
@@ -105,10 +144,28 @@ Status Session::ReadAll(std::span<const TokenId> ids,
   return {};
 }
 
-void Session::Truncate(int64_t length) {
+int64_t Session::Truncate(int64_t length) {
+  if (!sequence_->CanTruncate(length)) {
+    const int64_t held = checkpoint_ ? std::min(length, checkpoint_->length()) : 0;
+    if (held > 0 && checkpoint_->CanTruncate(held)) {
+      sequence_->Restore(*checkpoint_);
+      length = held;
+    } else {
+      length = 0;
+    }
+  }
   sequence_->Truncate(length);
+  if (checkpoint_ && checkpoint_->length() > length) {
+    // Other tokens are going to follow.
+    if (checkpoint_->CanTruncate(length)) {
+      checkpoint_->Truncate(length);
+    } else {
+      checkpoint_.reset();
+    }
+  }
   tokens_.resize(static_cast<size_t>(length));
   logits_.clear();
+  return length;
 }
 
 }  // namespace sluice::session

@@ -1,15 +1,22 @@
-// Session: one conversation with a model: the tokens it holds, their keys and values, and the logits that follow.
+// Session: one conversation with a model: the tokens it holds, their keys and values, and the logits that
+// follow.
 //
-// Owns its KV cache and activations, all taken at Create. One thread at a time. The context and the model outlive it.
+// Layers with a sliding window, and all layers once the context overflows (kv::Overflow), keep the newest
+// tokens only. So the session can't always forget just the last few: it takes a checkpoint behind every
+// prompt, and goes back to that one.
+//
+// Owns its KV cache and activations, all taken at Create. One thread at a time. The context and the model
+// outlive it.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
-#include "kv/cache.h"
+#include "kv/sequence.h"
 #include "model/forward.h"
 #include "model/model.h"
 #include "runtime/context.h"
@@ -20,14 +27,18 @@ namespace sluice::session {
 using text::TokenId;
 
 struct SessionOptions {
-  int64_t context_length = 0;  // most tokens held; > 0
+  int64_t context_length = 0;  // most tokens held, or, unless overflow is kStop, that a token sees; > 0
   int64_t batch = 512;         // tokens read in one go; > 0
   kv::KvType k_type = kv::KvType::kF16;
   kv::KvType v_type = kv::KvType::kF16;
   bool rotate = true;  // kv::CacheConfig::rotate
+  kv::Overflow overflow = kv::Overflow::kStop;
+  int64_t sinks = 4;                    // first tokens that stay visible (kWindow)
+  int64_t checkpoint_positions = 1024;  // kv::CacheConfig::checkpoint_positions
 };
 
-// Called with tokens done and tokens in all, also again and again while a batch is under way; returns false to stop.
+// Called with tokens done and tokens in all, also again and again while a batch is under way; returns false
+// to stop.
 using ReadProgress = std::function<bool(int64_t done, int64_t total)>;
 
 class Session {
@@ -35,44 +46,58 @@ class Session {
   // Bytes that a session takes from the ledger: KV cache and activations.
   static uint64_t Bytes(const model::Model& model, const SessionOptions& options, int workers);
 
-  // Errors: kDoesNotFit when the ledger has no room, kUnsupported for a type of cache that this model can't have,
-  // kInvalidArgument for a context beyond what the model has positions for.
+  // Whether this model goes on when its context overflows as the options want it to. Errors: kUnsupported
+  // with the reason, kInvalidArgument for numbers out of range.
+  static Status CheckOverflow(const model::Model& model, const SessionOptions& options);
+
+  // Errors: those of CheckOverflow; kDoesNotFit when the ledger has no room, kUnsupported for a type of cache
+  // that this model can't have, kInvalidArgument for a context beyond what the model has positions for.
   static Result<std::unique_ptr<Session>> Create(const runtime::Context& context, const model::Model& model,
                                                  const SessionOptions& options);
 
   const model::Model& model() const { return model_; }
   int64_t context_length() const { return options_.context_length; }
   int64_t batch() const { return options_.batch; }
+  kv::Overflow overflow() const { return options_.overflow; }
+  // Whether no further token can be read.
+  bool full() const { return tokens_.size() >= most_tokens_; }
 
   // What has been read so far.
   std::span<const TokenId> tokens() const { return tokens_; }
   // Logits [vocab_size] of what follows the last token. Empty before anything was read.
   std::span<const float> logits() const { return logits_; }
 
-  // Makes the session hold exactly `ids` (at least one): what it already holds of them is kept, the rest is read.
-  // Returns how many were kept. Errors: kDoesNotFit when there are more than context_length; kInvalidArgument for ids
-  // outside the vocabulary; kInterrupted when `progress` says so (what was read until then is kept).
+  // Makes the session hold exactly `ids` (at least one): what it already holds of them is kept, the rest is
+  // read. Returns how many were kept. Errors: kDoesNotFit when there are more than context_length;
+  // kInvalidArgument for ids outside the vocabulary; kInterrupted when `progress` says so (what was read
+  // until then is kept).
   Result<int64_t> Read(std::span<const TokenId> ids, const ReadProgress& progress = {});
 
-  // Reads one more token. Errors: kDoesNotFit when the context is full; kInterrupted when `go_on` says so, with
-  // nothing changed.
+  // Reads one more token. Errors: kDoesNotFit when the context is full; kInterrupted when `go_on` says so,
+  // with nothing changed.
   Status Advance(TokenId id, const model::GoOn& go_on = {});
 
   // The logits after each of `ids`, which follow what the session holds: for perplexity and comparisons.
-  Status ReadAll(std::span<const TokenId> ids, const std::function<void(size_t index, std::span<const float>)>& sink);
+  Status ReadAll(std::span<const TokenId> ids,
+                 const std::function<void(size_t index, std::span<const float>)>& sink);
 
-  // Forgets the tokens from `length` on. The logits are gone until something is read.
-  void Truncate(int64_t length);
+  // Forgets the tokens from `length` on, and as many before as it takes to have what the model sees from
+  // there: back to the last checkpoint, or all. Returns how many are still held. The logits are gone until
+  // something is read.
+  int64_t Truncate(int64_t length);
 
  private:
-  Session(const model::Model& model, const SessionOptions& options) : model_(model), options_(options) {}
+  Session(const model::Model& model, const SessionOptions& options);
   model::LogitsSink TakeLogits();
-  Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink, const model::GoOn& go_on = {});
+  Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink,
+             const model::GoOn& go_on = {});
 
   const model::Model& model_;
   const SessionOptions options_;
+  const size_t most_tokens_;
   std::unique_ptr<kv::Cache> cache_;
   std::unique_ptr<kv::Sequence> sequence_;
+  std::optional<kv::Sequence> checkpoint_;  // of the first tokens_
   std::unique_ptr<model::Forward> forward_;
   std::vector<TokenId> tokens_;
   std::vector<float> logits_;

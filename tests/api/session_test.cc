@@ -132,9 +132,9 @@ class SequenceTest : public SessionTest {
   SequenceTest() {
     model_ = Open(TinyLlama(256));
     const model::Config& config = model_->config();
-    kv::CacheConfig shape{.context_length = 256, .n_sequences = 4};
-    for (const model::LayerConfig& layer : config.layers) shape.layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim});
-    cache_ = *kv::Cache::Create(shape, *engine_->context().ledger);
+    cache_ = *kv::Cache::Create(
+        {.layers = model::CacheLayers(config), .context_length = 256, .n_sequences = 4, .max_batch = 256},
+        *engine_->context().ledger);
     forward_ = *model::Forward::Create(engine_->context(), config, model_->parts().weights(), 256, 256);
   }
   // Reads more into a sequence; returns the last logits.

@@ -1,5 +1,5 @@
 // Pages: sharing, copying before a write, giving back, and the refusals when something is full.
-#include "kv/cache.h"
+#include "kv/sequence.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,13 @@ class CacheTest : public testing::Test {
   void SetUp() override { Make(/*context=*/256, /*sequences=*/2); }
 
   void Make(int64_t context, int sequences) {
-    auto cache = Cache::Create({.layers = {{.n_kv_heads = 2, .k_dim = 16, .v_dim = 8}, {.n_kv_heads = 1, .k_dim = 4, .v_dim = 4}},
-                                .k_type = KvType::kF16,
-                                .v_type = KvType::kF32,
-                                .context_length = context,
-                                .n_sequences = sequences},
-                               ledger_);
+    auto cache = Cache::Create(
+        {.layers = {{.n_kv_heads = 2, .k_dim = 16, .v_dim = 8}, {.n_kv_heads = 1, .k_dim = 4, .v_dim = 4}},
+         .k_type = KvType::kF16,
+         .v_type = KvType::kF32,
+         .context_length = context,
+         .n_sequences = sequences},
+        ledger_);
     ASSERT_TRUE(cache) << cache.error().message;
     cache_ = *std::move(cache);
   }
@@ -38,7 +39,7 @@ class CacheTest : public testing::Test {
 
  private:
   std::byte* Slot(const Sequence& sequence, int64_t position) {
-    return cache_->Values(1, sequence.page(position / kPagePositions), 0) +
+    return cache_->Values(1, sequence.page(1, position / kPagePositions), 0) +
            static_cast<size_t>(position % kPagePositions) * cache_->v_row_bytes(1);
   }
 };
@@ -47,7 +48,7 @@ TEST_F(CacheTest, BytesAreChargedOnceAndPlannedExactly) {
   // Each page: layer 0 has 2·64·16 f16 keys and 2·64·8 f32 values; layer 1 64·4 of each.
   const uint64_t page = 2 * 64 * 16 * 2 + 2 * 64 * 8 * 4 + 64 * 4 * 2 + 64 * 4 * 4;
   EXPECT_EQ(CacheBytes(cache_->config()), page * 4 * 2);
-  EXPECT_EQ(cache_->page_count(), 8);
+  EXPECT_EQ(cache_->pool(Pool::kFull).count(), 8);
 }
 
 // Rows of blocks: a head that is no multiple of 32 fills its last block.
@@ -70,17 +71,17 @@ TEST_F(CacheTest, ForkSharesUntilOneWrites) {
   Sequence a(*cache_);
   ASSERT_TRUE(a.Append(100));
   for (int64_t p = 0; p < 100; ++p) Mark(a, p, static_cast<float>(p));
-  EXPECT_EQ(cache_->free_pages(), 6);
+  EXPECT_EQ(cache_->pool(Pool::kFull).free(), 6);
 
   Sequence b = a.Fork();
-  EXPECT_EQ(cache_->free_pages(), 6);  // nothing copied yet
-  ASSERT_TRUE(b.Append(1));            // the half-filled page is
-  EXPECT_EQ(cache_->free_pages(), 5);
-  EXPECT_EQ(a.page(0), b.page(0));
-  EXPECT_NE(a.page(1), b.page(1));
+  EXPECT_EQ(cache_->pool(Pool::kFull).free(), 6);  // nothing copied yet
+  ASSERT_TRUE(b.Append(1));                        // the half-filled page is
+  EXPECT_EQ(cache_->pool(Pool::kFull).free(), 5);
+  EXPECT_EQ(a.page(0, 0), b.page(0, 0));
+  EXPECT_NE(a.page(0, 1), b.page(0, 1));
   Mark(b, 100, -1.0f);
   ASSERT_TRUE(a.Append(1));  // alone now: no copy
-  EXPECT_EQ(cache_->free_pages(), 5);
+  EXPECT_EQ(cache_->pool(Pool::kFull).free(), 5);
   Mark(a, 100, -2.0f);
   EXPECT_EQ(MarkOf(b, 100), -1.0f);
   EXPECT_EQ(MarkOf(a, 100), -2.0f);
@@ -120,7 +121,7 @@ TEST_F(CacheTest, EverythingComesBack) {
     Sequence c = std::move(b);
     ASSERT_TRUE(c.Append(1));
   }
-  EXPECT_EQ(cache_->free_pages(), cache_->page_count());
+  EXPECT_EQ(cache_->pool(Pool::kFull).free(), cache_->pool(Pool::kFull).count());
 }
 
 TEST_F(CacheTest, RefusesMoreThanTheContextWithBothNumbers) {

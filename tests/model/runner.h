@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "kv/cache.h"
 #include "memory/ledger.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -37,13 +36,13 @@ class Runner {
     }
     runner->model_ = *std::move(model);
     const Config& config = runner->model_->config();
-    kv::CacheConfig cache{.k_type = options.k_type,
-                          .v_type = options.v_type,
-                          .context_length = options.context_length,
-                          .n_sequences = options.sequences};
-    for (const LayerConfig& layer : config.layers)
-      cache.layers.push_back({layer.n_kv_heads, config.k_dim, config.v_dim});
-    auto made = kv::Cache::Create(cache, runner->ledger_);
+    auto made = kv::Cache::Create({.layers = CacheLayers(config),
+                                   .k_type = options.k_type,
+                                   .v_type = options.v_type,
+                                   .context_length = options.context_length,
+                                   .n_sequences = options.sequences,
+                                   .max_batch = options.batch},
+                                  runner->ledger_);
     auto forward = Forward::Create(runner->context_, config, runner->model_->weights(), options.context_length,
                                    options.batch);
     if (!made || !forward) {

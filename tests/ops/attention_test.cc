@@ -68,7 +68,7 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
                              .n_kv_heads = s.n_kv_heads,
                              .k_dim = s.k_dim,
                              .v_dim = s.v_dim,
-                             .window = s.window,
+                             .view = {.window = s.window},
                              .scale = scale,
                              .softcap = s.softcap,
                              .alibi_slopes = s.alibi ? slopes.data() : nullptr};

@@ -88,8 +88,8 @@ struct ModelParts {
   std::mt19937 random_{1};
 };
 
-// A SentencePiece vocabulary: <unk> <s> </s>, 256 byte tokens, a few characters, and control tokens as chat models
-// have them. Characters without a token are spelled in bytes.
+// A SentencePiece vocabulary: <unk> <s> </s>, 256 byte tokens, a few characters, and control tokens as chat
+// models have them. Characters without a token are spelled in bytes.
 struct TinyVocabulary {
   enum Kind : int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
   std::vector<std::string> tokens;
@@ -102,7 +102,8 @@ struct TinyVocabulary {
     for (int byte = 0; byte < 256; ++byte) Add(fmt::format("<0x{:02X}>", byte), kByte);
     Add("\xe2\x96\x81", kNormal);  // the space
     for (char c = 'a'; c <= 'z'; ++c) Add(std::string(1, c), kNormal);
-    for (const char* text : {"<|im_start|>", "<|im_end|>", "<|eot_id|>", "<think>", "</think>"}) Add(text, kControl);
+    for (const char* text : {"<|im_start|>", "<|im_end|>", "<|eot_id|>", "<think>", "</think>"})
+      Add(text, kControl);
   }
   void Add(std::string text, Kind kind) {
     tokens.push_back(std::move(text));
@@ -168,8 +169,28 @@ inline ModelParts TinyLlama(int64_t context = 128) {
   return model;
 }
 
-// Says script[p] after position p, whatever it has read: one layer that adds nothing to the embedding of the position
-// (gpt2's), and an output matrix that looks up the script. Beyond the script it says `otherwise`.
+// The same as gemma2 has it: layer 0 sees a sliding window, layer 1 everything.
+inline ModelParts TinyGemma(uint32_t window, int64_t context = 128) {
+  ModelParts model = TinyLlama(context);
+  gguf::Metadata& metadata = model.metadata;
+  metadata.SetString("general.architecture", "gemma2");
+  metadata.SetU32("gemma2.context_length", static_cast<uint32_t>(context));
+  metadata.SetU32("gemma2.embedding_length", 32);
+  metadata.SetU32("gemma2.block_count", 2);
+  metadata.SetU32("gemma2.feed_forward_length", 64);
+  metadata.SetU32("gemma2.attention.head_count", 4);
+  metadata.SetU32("gemma2.attention.head_count_kv", 2);
+  metadata.SetU32("gemma2.attention.sliding_window", window);
+  metadata.SetF32("gemma2.attention.layer_norm_rms_epsilon", 1e-5f);
+  for (const std::string blk : {"blk.0.", "blk.1."}) {
+    model.AddRandom(blk + "post_attention_norm.weight", {32}, 1);
+    model.AddRandom(blk + "post_ffw_norm.weight", {32}, 1);
+  }
+  return model;
+}
+
+// Says script[p] after position p, whatever it has read: one layer that adds nothing to the embedding of the
+// position (gpt2's), and an output matrix that looks up the script. Beyond the script it says `otherwise`.
 inline ModelParts ScriptedModel(const std::map<int64_t, int32_t>& script, std::string_view otherwise = "z",
                                 std::string_view chat_template = kChatMl, int64_t context = 256,
                                 const TinyVocabulary& vocabulary = TinyVocabulary()) {
