@@ -14,6 +14,7 @@
 
 #include "base/aligned_buffer.h"
 #include "formats/dtype.h"
+#include "inputs.h"
 #include "kernels/kv_rows.h"
 #include "platform/cpu_features.h"
 
@@ -26,14 +27,9 @@ constexpr int64_t kColumns = 2048;
 constexpr size_t kL2Bytes = 384 * 1024;
 constexpr size_t kStreamBytes = 1024ull * 1024 * 1024;
 
-// Random codes; bytes of 0x20 … 0x3b everywhere make ordinary scales in every float format.
-AlignedBuffer RandomBytes(size_t size) {
+AlignedBuffer RandomBuffer(size_t size) {
   AlignedBuffer bytes(size);
-  uint32_t state = 1;
-  for (size_t i = 0; i < size; ++i) {
-    state = state * 1664525u + 1013904223u;
-    bytes.data()[i] = static_cast<std::byte>(0x20 + (state >> 24) % 0x1c);
-  }
+  FillRandom(bytes.bytes());
   return bytes;
 }
 
@@ -44,37 +40,18 @@ class Product {
       : matmul_(kernels.matmul[static_cast<size_t>(dtype)]),
         row_bytes_(formats::RowBytes(dtype, kColumns)),
         rows_(rows),
-        weights_(RandomBytes(static_cast<size_t>(rows) * row_bytes_)),
+        weights_(RandomBuffer(static_cast<size_t>(rows) * row_bytes_)),
         scratch_(kMatmulScratchBytes),
-        f32_(static_cast<size_t>(batch * kColumns)),
-        q_(f32_.size()),
-        scale_(f32_.size()),
-        sums_(f32_.size()),
-        y_(static_cast<size_t>(batch * rows)) {
-    for (size_t i = 0; i < f32_.size(); ++i) f32_[i] = static_cast<float>(i * 7919 % 255) / 127.0f - 1.0f;
-    const ActivationKind kind = ActivationKindFor(dtype);
-    x_ = {.kind = kind, .batch = batch, .columns = kColumns};
-    if (kind == ActivationKind::kF32) {
-      x_.f32 = f32_.data();
-      return;
-    }
-    for (int64_t b = 0; b < batch; ++b) {
-      kernels.quantize_row(kind, f32_.data() + b * kColumns, kColumns, q_.data() + b * kColumns,
-                           scale_.data() + b * (kColumns / BlockLength(kind)),
-                           sums_.data() + b * (kColumns / 16));
-    }
-    x_.q = q_.data();
-    x_.scale = scale_.data();
-    x_.sums = sums_.data();
-  }
+        activations_(kernels, dtype, kColumns, batch),
+        y_(static_cast<size_t>(batch * rows)) {}
 
   void Run() {
-    matmul_({weights_.data(), row_bytes_, rows_, x_, y_.data(), rows_, scratch_.bytes()});
+    matmul_({weights_.data(), row_bytes_, rows_, activations_.rows(), y_.data(), rows_, scratch_.bytes()});
     benchmark::DoNotOptimize(y_.data());
     benchmark::ClobberMemory();
   }
   int64_t weight_bytes() const { return static_cast<int64_t>(weights_.size()); }
-  int64_t multiply_adds() const { return rows_ * kColumns * x_.batch; }
+  int64_t multiply_adds() const { return rows_ * kColumns * activations_.rows().batch; }
 
  private:
   MatmulFn matmul_;
@@ -82,12 +59,8 @@ class Product {
   int64_t rows_;
   AlignedBuffer weights_;
   AlignedBuffer scratch_;
-  std::vector<float> f32_;
-  std::vector<int8_t> q_;
-  std::vector<float> scale_;
-  std::vector<int16_t> sums_;
+  Activations activations_;
   std::vector<float> y_;
-  ActivationRows x_;
 };
 
 int64_t RowsIn(DType dtype, size_t bytes) {
@@ -109,7 +82,7 @@ void BenchBatch(benchmark::State& state, const Kernels& kernels, DType dtype, in
 void BenchAttention(benchmark::State& state, const Kernels& kernels, KvType type, int heads) {
   constexpr int kDim = 128;
   const size_t row_bytes = KvRowBytes(type, kDim);
-  const AlignedBuffer k = RandomBytes(64 * row_bytes), v = RandomBytes(64 * row_bytes);
+  const AlignedBuffer k = RandomBuffer(64 * row_bytes), v = RandomBuffer(64 * row_bytes);
   std::vector<float> q(heads * kDim, 0.25f), m(heads, 0.0f), l(heads, 0.0f), o(heads * kDim, 0.0f);
   const AttentionTileArgs args = {.q = q.data(),
                                   .q_stride = kDim,

@@ -36,6 +36,8 @@ Result<int> RunBench(BenchFlags flags) {
     json["prompt_tokens"] = flags.options.prompt_tokens;
     json["prefill_tokens_per_second"] = report.prefill_tokens_per_second();
     json["prefill_macs_per_second"] = report.prefill_macs_per_second();
+    json["int8_macs_per_second"] = report.int8_macs_per_second();
+    json["prefill_share_of_peak"] = report.prefill_share_of_peak();
     json["decode_tokens"] = flags.options.decode_tokens;
     json["depth"] = flags.options.depth;
     json["decode_tokens_per_second"] = report.decode_tokens_per_second();
@@ -44,22 +46,27 @@ Result<int> RunBench(BenchFlags flags) {
     json["decode_share_of_roof"] = report.decode_share_of_roof();
     for (const BenchSample& sample : report.decode)
       json["decode_samples"].push_back({sample.tokens_per_second, sample.roof_bytes_per_second});
-    for (const BenchSample& sample : report.prefill) json["prefill_samples"].push_back(sample.tokens_per_second);
+    for (const BenchSample& sample : report.prefill)
+      json["prefill_samples"].push_back(sample.tokens_per_second);
     std::cout << json.dump(2) << "\n";
     return kExitOk;
   }
   std::printf("%s, %s a token, %.*s, %d threads, medians of %d\n", opened.model->config().name.c_str(),
-              FormatBytes(report.weight_bytes_per_token).c_str(), static_cast<int>(opened.engine->kernels().size()),
-              opened.engine->kernels().data(), opened.engine->threads(), flags.options.repetitions);
+              FormatBytes(report.weight_bytes_per_token).c_str(),
+              static_cast<int>(opened.engine->kernels().size()), opened.engine->kernels().data(),
+              opened.engine->threads(), flags.options.repetitions);
   if (!report.prefill.empty()) {
-    std::printf("prefill %5lld tokens  %8.2f tok/s  %7.1f GMAC/s\n", static_cast<long long>(flags.options.prompt_tokens),
-                report.prefill_tokens_per_second(), report.prefill_macs_per_second() / kGiga);
+    std::printf("prefill %5lld tokens  %8.2f tok/s  %7.1f GMAC/s; int8 peak %.1f GMAC/s: %.2f of it\n",
+                static_cast<long long>(flags.options.prompt_tokens), report.prefill_tokens_per_second(),
+                report.prefill_macs_per_second() / kGiga, report.int8_macs_per_second() / kGiga,
+                report.prefill_share_of_peak());
   }
   if (!report.decode.empty()) {
-    std::printf("decode  %5lld tokens  %8.2f tok/s  %7.2f GB/s of weights; memory reads %.2f GB/s: %.2f of the roof",
-                static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
-                report.decode_bytes_per_second() / kGiga, report.roof_bytes_per_second() / kGiga,
-                report.decode_share_of_roof());
+    std::printf(
+        "decode  %5lld tokens  %8.2f tok/s  %7.2f GB/s of weights; memory reads %.2f GB/s: %.2f of the roof",
+        static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
+        report.decode_bytes_per_second() / kGiga, report.roof_bytes_per_second() / kGiga,
+        report.decode_share_of_roof());
     if (flags.options.depth > 0) std::printf(" (at depth %lld)", static_cast<long long>(flags.options.depth));
     std::printf("\n");
   }
@@ -72,9 +79,12 @@ void AddBench(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("bench", "Speed, beside the machine's own roofs");
   auto flags = std::make_shared<BenchFlags>();
   flags->model.AddTo(*command);
-  command->add_option("-p,--prompt-tokens", flags->options.prompt_tokens, "Tokens read in one go")->capture_default_str();
-  command->add_option("-n,--decode-tokens", flags->options.decode_tokens, "Tokens one by one")->capture_default_str();
-  command->add_option("-d,--depth", flags->options.depth, "Tokens held when decoding begins")->capture_default_str();
+  command->add_option("-p,--prompt-tokens", flags->options.prompt_tokens, "Tokens read in one go")
+      ->capture_default_str();
+  command->add_option("-n,--decode-tokens", flags->options.decode_tokens, "Tokens one by one")
+      ->capture_default_str();
+  command->add_option("-d,--depth", flags->options.depth, "Tokens held when decoding begins")
+      ->capture_default_str();
   command->add_option("-r,--repetitions", flags->options.repetitions)->capture_default_str();
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   command->final_callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });

@@ -21,10 +21,11 @@ struct BenchOptions {
   ConversationOptions conversation;
 };
 
-// One repetition; the roof is the mean of a reading right before and one right after.
+// One repetition, beside the roof that bounds it: the mean of a reading right before and one right after.
 struct BenchSample {
   double tokens_per_second = 0;
-  double roof_bytes_per_second = 0;
+  double roof_bytes_per_second = 0;  // of decoding: how fast memory reads
+  double int8_macs_per_second = 0;   // of prefill: how fast the processor multiplies
 };
 
 struct BenchReport {
@@ -40,11 +41,13 @@ struct BenchReport {
   double roof_bytes_per_second() const;    // beside decoding
   double decode_share_of_roof() const;     // median of the samples' own ratios
   double prefill_macs_per_second() const;
+  double int8_macs_per_second() const;   // beside prefill
+  double prefill_share_of_peak() const;  // median of the samples' own ratios
 };
 
-// Errors: kDoesNotFit when model, context and the roof's buffer are more than the budget; kInterrupted when `go_on`
-// says so.
-Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model, const BenchOptions& options,
-                          const std::function<bool()>& go_on);
+// Errors: kDoesNotFit when model, context and the roof's buffer are more than the budget; kInterrupted when
+// `go_on` says so.
+Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model,
+                          const BenchOptions& options, const std::function<bool()>& go_on);
 
 }  // namespace sluice

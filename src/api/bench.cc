@@ -56,18 +56,28 @@ double BenchReport::roof_bytes_per_second() const {
 }
 double BenchReport::decode_share_of_roof() const {
   const double bytes = static_cast<double>(weight_bytes_per_token);
-  return MedianOf(decode, [&](const BenchSample& s) { return s.tokens_per_second * bytes / s.roof_bytes_per_second; });
+  return MedianOf(
+      decode, [&](const BenchSample& s) { return s.tokens_per_second * bytes / s.roof_bytes_per_second; });
 }
 double BenchReport::prefill_macs_per_second() const {
   return prefill_tokens_per_second() * static_cast<double>(multiplications_per_token);
 }
+double BenchReport::int8_macs_per_second() const {
+  return MedianOf(prefill, [](const BenchSample& s) { return s.int8_macs_per_second; });
+}
+double BenchReport::prefill_share_of_peak() const {
+  const double macs = static_cast<double>(multiplications_per_token);
+  return MedianOf(prefill,
+                  [&](const BenchSample& s) { return s.tokens_per_second * macs / s.int8_macs_per_second; });
+}
 
-Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model, const BenchOptions& options,
-                          const std::function<bool()>& go_on) {
+Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model,
+                          const BenchOptions& options, const std::function<bool()>& go_on) {
   const auto countable = [](int64_t tokens) { return tokens >= 0 && tokens <= kMostTokens; };
   if (!countable(options.prompt_tokens) || !countable(options.decode_tokens) || !countable(options.depth) ||
       options.repetitions < 1 || options.repetitions > 1000) {
-    return Fail(ErrorCode::kInvalidArgument, "prompt {}, decode {} and depth {} tokens, {} repetitions: out of range",
+    return Fail(ErrorCode::kInvalidArgument,
+                "prompt {}, decode {} and depth {} tokens, {} repetitions: out of range",
                 options.prompt_tokens, options.decode_tokens, options.depth, options.repetitions);
   }
   BenchReport report;
@@ -75,27 +85,23 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
   report.multiplications_per_token = model->parts().weights().multiplications_per_token;
   ConversationOptions conversation_options = options.conversation;
   if (conversation_options.context_length == 0) {
-    conversation_options.context_length = std::max({options.prompt_tokens, options.depth + options.decode_tokens + 1, int64_t{64}});
+    conversation_options.context_length =
+        std::max({options.prompt_tokens, options.depth + options.decode_tokens + 1, int64_t{64}});
   }
   const int64_t vocab_size = model->config().vocab_size;
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(engine, model, conversation_options));
   session::Session& session = conversation->session();
-  SLUICE_TRY_ASSIGN(plan::Roof roof,
-                    plan::Roof::Create(engine.context(), std::clamp(report.weight_bytes_per_token, kSmallestRoofBuffer,
-                                                                    kLargestRoofBuffer)));
+  SLUICE_TRY_ASSIGN(plan::Roof roof, plan::Roof::Create(engine.context(),
+                                                        std::clamp(report.weight_bytes_per_token,
+                                                                   kSmallestRoofBuffer, kLargestRoofBuffer)));
   const Clock& clock = *engine.context().clock;
   const std::vector<TokenId> ids = AnyIds(
       std::max({options.prompt_tokens, options.depth + options.decode_tokens, int64_t{1}}), vocab_size);
 
-  // `tokens` tokens of work between two readings of the roof.
-  const auto sample = [&](int64_t tokens, const std::function<Status()>& work) -> Result<BenchSample> {
-    const plan::RoofReading before = roof.Measure();
+  const auto seconds_of = [&](const std::function<Status()>& work) -> Result<double> {
     const double start = clock.NowSeconds();
     SLUICE_TRY(work());
-    const double seconds = clock.NowSeconds() - start;
-    const plan::RoofReading after = roof.Measure();
-    report.roof_pattern = before.pattern;
-    return BenchSample{static_cast<double>(tokens) / seconds, (before.bytes_per_second + after.bytes_per_second) / 2};
+    return clock.NowSeconds() - start;
   };
   const auto read = [&](std::span<const TokenId> prompt) -> Status {
     session.Truncate(0);
@@ -108,20 +114,28 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     if (!go_on()) return Fail(ErrorCode::kInterrupted, "stopped");
     if (options.prompt_tokens > 0) {
-      SLUICE_TRY_ASSIGN(const BenchSample prefill, sample(options.prompt_tokens, [&] {
-        return read(std::span(ids).first(static_cast<size_t>(options.prompt_tokens)));
-      }));
-      report.prefill.push_back(prefill);
+      const double before = plan::MeasurePeaks(engine.context()).int8_macs_per_second;
+      SLUICE_TRY_ASSIGN(const double seconds, seconds_of([&] {
+                          return read(std::span(ids).first(static_cast<size_t>(options.prompt_tokens)));
+                        }));
+      const double after = plan::MeasurePeaks(engine.context()).int8_macs_per_second;
+      report.prefill.push_back({.tokens_per_second = static_cast<double>(options.prompt_tokens) / seconds,
+                                .int8_macs_per_second = (before + after) / 2});
     }
     if (options.decode_tokens > 0) {
       session.Truncate(0);
       if (options.depth > 0) SLUICE_TRY(read(std::span(ids).first(static_cast<size_t>(options.depth))));
-      SLUICE_TRY_ASSIGN(const BenchSample decode, sample(options.decode_tokens, [&]() -> Status {
-        for (int64_t i = 0; i < options.decode_tokens; ++i)
-          SLUICE_TRY(session.Advance(ids[static_cast<size_t>(options.depth + i)]));
-        return {};
-      }));
-      report.decode.push_back(decode);
+      const plan::RoofReading before = roof.Measure();
+      SLUICE_TRY_ASSIGN(const double seconds, seconds_of([&]() -> Status {
+                          for (int64_t i = 0; i < options.decode_tokens; ++i)
+                            SLUICE_TRY(session.Advance(ids[static_cast<size_t>(options.depth + i)]));
+                          return {};
+                        }));
+      const plan::RoofReading after = roof.Measure();
+      report.roof_pattern = before.pattern;
+      report.decode.push_back(
+          {.tokens_per_second = static_cast<double>(options.decode_tokens) / seconds,
+           .roof_bytes_per_second = (before.bytes_per_second + after.bytes_per_second) / 2});
     }
   }
   return report;

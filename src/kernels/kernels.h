@@ -139,6 +139,11 @@ struct Kernels {
   // Interleaved: a = x[2i], b = x[2i+1]. Half-split: a = x[i], b = x[i + pairs].
   void (*rope_interleaved)(float* x, const float* cos, const float* sin, int64_t pairs);
   void (*rope_half)(float* x, const float* cos, const float* sin, int64_t pairs);
+
+  // --- peaks --- `rounds` rounds of the products' own instruction in registers alone; return the multiply-adds
+  // that were done. Timed, they say what no product of this table can exceed on this machine.
+  int64_t (*int8_peak)(int64_t rounds);
+  int64_t (*f32_peak)(int64_t rounds);
 };
 
 // All tables that this build carries, scalar first, faster ones later.

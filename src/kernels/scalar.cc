@@ -43,6 +43,8 @@ constinit const Kernels kScalarKernels = {
     .softcap = scalar::Softcap,
     .rope_interleaved = scalar::RopeInterleaved,
     .rope_half = scalar::RopeHalf,
+    .int8_peak = scalar::Int8Peak,
+    .f32_peak = scalar::F32Peak,
 };
 
 }  // namespace sluice::kernels

@@ -5,6 +5,10 @@ namespace sluice::kernels {
 namespace {
 
 struct Dotprod {
+  // The instruction of Int8Peak and the products that it makes.
+  static constexpr int kPeakMacs = 16;
+  static int32x4_t Peak(int32x4_t acc, int8x16_t w, int8x16_t q) { return Dot(acc, w, q); }
+
   static int32x4_t Dot(int32x4_t acc, int8x16_t w, int8x16_t q) { return vdotq_s32(acc, w, q); }
 
   // Register i of a panel: columns 4i … 4i + 3 of the four rows, one row to a lane. SDOT by element then

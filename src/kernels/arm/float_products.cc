@@ -75,4 +75,19 @@ void MatmulF32(const MatmulArgs& args) { Matmul<FromF32>(args); }
 void MatmulF16(const MatmulArgs& args) { Matmul<FromF16>(args); }
 void MatmulBf16(const MatmulArgs& args) { Matmul<FromBf16>(args); }
 
+// What FMLA multiplies at best.
+int64_t F32Peak(int64_t rounds) {
+  constexpr int kChains = 16;
+  const float32x4_t x = vdupq_n_f32(0.5f);
+  float32x4_t acc[kChains];
+  for (float32x4_t& a : acc) a = vdupq_n_f32(0);
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (float32x4_t& a : acc) a = vfmaq_f32(x, a, x);
+  }
+  for (int i = 1; i < kChains; ++i) acc[0] = vaddq_f32(acc[0], acc[i]);
+  volatile float sink = vaddvq_f32(acc[0]);
+  static_cast<void>(sink);
+  return rounds * kChains * 4;
+}
+
 }  // namespace sluice::kernels::neon

@@ -6,6 +6,10 @@ namespace sluice::kernels {
 namespace {
 
 struct I8mm {
+  // The instruction of Int8Peak and the products that it makes.
+  static constexpr int kPeakMacs = 32;
+  static int32x4_t Peak(int32x4_t acc, int8x16_t w, int8x16_t q) { return vmmlaq_s32(acc, w, q); }
+
   // One activation row leaves half of SMMLA idle, so SDOT it is.
   static int32x4_t Dot(int32x4_t acc, int8x16_t w, int8x16_t q) { return vdotq_s32(acc, w, q); }
 

@@ -5,6 +5,10 @@ namespace sluice::kernels {
 namespace {
 
 struct Neon {
+  // The instruction of Int8Peak and the products that it makes.
+  static constexpr int kPeakMacs = 16;
+  static int32x4_t Peak(int32x4_t acc, int8x16_t w, int8x16_t q) { return Dot(acc, w, q); }
+
   // Two products of at most 128 · 127 fit 16 bits.
   static int32x4_t Dot(int32x4_t acc, int8x16_t w, int8x16_t q) {
     const int16x8_t low = vmull_s8(vget_low_s8(w), vget_low_s8(q));

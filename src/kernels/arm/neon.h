@@ -17,6 +17,8 @@ void MatmulF32(const MatmulArgs& args);
 void MatmulF16(const MatmulArgs& args);
 void MatmulBf16(const MatmulArgs& args);
 
+int64_t F32Peak(int64_t rounds);
+
 // attention.cc
 void AttentionTile(const AttentionTileArgs& args);
 

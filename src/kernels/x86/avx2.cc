@@ -65,6 +65,8 @@ constinit const Kernels kAvx2Kernels = {
     .softcap = avx2::Softcap,
     .rope_interleaved = avx2::RopeInterleaved,
     .rope_half = avx2::RopeHalf,
+    .int8_peak = avx2::Int8Peak,
+    .f32_peak = avx2::F32Peak,
 };
 
 }  // namespace sluice::kernels

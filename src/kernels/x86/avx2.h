@@ -69,5 +69,9 @@ void Softcap(const float* x, int64_t n, float cap, float* y);
 void RopeInterleaved(float* x, const float* cos, const float* sin, int64_t pairs);
 void RopeHalf(float* x, const float* cos, const float* sin, int64_t pairs);
 
+// avx2_peaks.cc
+int64_t Int8Peak(int64_t rounds);
+int64_t F32Peak(int64_t rounds);
+
 }  // namespace avx2
 }  // namespace sluice::kernels

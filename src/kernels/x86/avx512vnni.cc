@@ -69,6 +69,8 @@ constinit const Kernels kAvx512VnniKernels = {
     .softcap = avx2::Softcap,
     .rope_interleaved = avx2::RopeInterleaved,
     .rope_half = avx2::RopeHalf,
+    .int8_peak = avx512vnni::Int8Peak,
+    .f32_peak = avx512vnni::F32Peak,
 };
 
 }  // namespace sluice::kernels

@@ -55,5 +55,9 @@ void MatmulTQ2_0(const MatmulArgs& args);
 // avx512vnni_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
 
+// avx512vnni_peaks.cc
+int64_t Int8Peak(int64_t rounds);
+int64_t F32Peak(int64_t rounds);
+
 }  // namespace avx512vnni
 }  // namespace sluice::kernels

@@ -1,0 +1,52 @@
+// What the benchmarks multiply: weights and activations that are valid in every format.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "formats/dtype.h"
+#include "kernels/kernels.h"
+
+namespace sluice::kernels {
+
+// Random codes; bytes of 0x20 … 0x3b everywhere make ordinary scales in every float format.
+inline void FillRandom(std::span<std::byte> bytes) {
+  uint32_t state = 1;
+  for (std::byte& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::byte>(0x20 + (state >> 24) % 0x1c);
+  }
+}
+
+// A batch of activation rows, in the form that a weight type meets.
+class Activations {
+ public:
+  Activations(const Kernels& kernels, formats::DType weight, int64_t columns, int64_t batch)
+      : f32_(static_cast<size_t>(batch * columns)), q_(f32_.size()), scale_(f32_.size()), sums_(f32_.size()) {
+    for (size_t i = 0; i < f32_.size(); ++i) f32_[i] = static_cast<float>(i * 7919 % 255) / 127.0f - 1.0f;
+    const ActivationKind kind = ActivationKindFor(weight);
+    rows_ = {.kind = kind, .batch = batch, .columns = columns, .f32 = f32_.data()};
+    if (kind == ActivationKind::kF32) return;
+    for (int64_t b = 0; b < batch; ++b) {
+      kernels.quantize_row(kind, f32_.data() + b * columns, columns, q_.data() + b * columns,
+                           scale_.data() + b * (columns / BlockLength(kind)),
+                           sums_.data() + b * (columns / 16));
+    }
+    rows_.q = q_.data();
+    rows_.scale = scale_.data();
+    rows_.sums = sums_.data();
+  }
+  Activations(const Activations&) = delete;
+  Activations& operator=(const Activations&) = delete;
+
+  const ActivationRows& rows() const { return rows_; }
+
+ private:
+  std::vector<float> f32_;
+  std::vector<int8_t> q_;
+  std::vector<float> scale_;
+  std::vector<int16_t> sums_;
+  ActivationRows rows_;
+};
+
+}  // namespace sluice::kernels

@@ -1,0 +1,186 @@
+// The machine's roofs and what the kernels reach of them, for each weight type, with one thread and with all.
+//
+// usage: roof [KERNELS [TYPE…]]     a table's name, default the fastest that this processor has; weight
+// types, default all
+//
+//   decode    one activation row against weights in memory on huge pages: GB of weights per second, and the
+//   share of
+//             what memory reads
+//   prefill   a batch of 128 against weights in the cache: GMAC per second, and the share of the arithmetic
+//   peak
+//
+// Every figure is the median of kRepetitions, each beside a reading of its roof right before.
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "inputs.h"
+#include "memory/arena.h"
+#include "parallel/thread_pool.h"
+#include "plan/roof.h"
+#include "platform/affinity.h"
+#include "runtime/context.h"
+
+namespace sluice {
+namespace {
+
+using formats::DType;
+using kernels::ActivationKind;
+
+// The roof's reading before each timing of the weights leaves none of them in a cache.
+constexpr uint64_t kRoofBytes = uint64_t{1} << 30;
+constexpr uint64_t kWeightBytes = uint64_t{1} << 29;
+constexpr int64_t kUnitBytes = 512 * 1024;  // as ops/linear.cc cuts them
+constexpr int64_t kColumns = 4096;
+constexpr int64_t kPrefillRows = 256;
+constexpr int64_t kPrefillBatch = 128;
+constexpr int kPrefillCalls = 4;  // for each worker
+constexpr int kRepetitions = 5;
+constexpr double kGiga = 1e9;
+
+// The middle of an odd number of values.
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Figure {
+  double rate, share;
+};
+
+// The median of work over (rate of its roof), each beside the other.
+template <typename Roof, typename Work>
+Figure Compare(const Clock& clock, double amount, Roof&& roof, Work&& work) {
+  std::vector<double> rates, shares;
+  work();  // warms up
+  for (int i = 0; i < kRepetitions; ++i) {
+    const double limit = roof();
+    const double start = clock.NowSeconds();
+    work();
+    rates.push_back(amount / (clock.NowSeconds() - start));
+    shares.push_back(rates.back() / limit);
+  }
+  return {Median(rates), Median(shares)};
+}
+
+class Bench {
+ public:
+  Bench(const runtime::Context& context, plan::Roof& roof, std::span<const std::byte> weights)
+      : context_(context), roof_(roof), weights_(weights), workers_(context.pool->size()) {
+    for (int i = 0; i < workers_; ++i) scratch_.emplace_back(kernels::kMatmulScratchBytes);
+  }
+
+  Figure Decode(DType dtype) {
+    const size_t row_bytes = formats::RowBytes(dtype, kColumns);
+    const auto rows = static_cast<int64_t>(weights_.size() / row_bytes);
+    const int64_t unit = std::max<int64_t>(kUnitBytes / static_cast<int64_t>(row_bytes) / 16 * 16, 16);
+    const kernels::Activations x(*context_.kernels, dtype, kColumns, 1);
+    std::vector<float> y(static_cast<size_t>(rows));
+    return Compare(
+        *context_.clock, static_cast<double>(rows) * static_cast<double>(row_bytes),
+        [&] { return roof_.Measure().bytes_per_second; },
+        [&] {
+          context_.pool->ParallelFor(rows, unit, [&](int64_t begin, int64_t end, int worker) {
+            Multiply(dtype, begin, end - begin, x.rows(), y.data() + begin, rows, worker);
+          });
+        });
+  }
+
+  // Each worker multiplies weights of its own, all the same times.
+  Figure Prefill(DType dtype) {
+    const kernels::Activations x(*context_.kernels, dtype, kColumns, kPrefillBatch);
+    const size_t outputs = static_cast<size_t>(kPrefillRows * kPrefillBatch);
+    std::vector<float> y(outputs * static_cast<size_t>(workers_));
+    const bool floats = kernels::ActivationKindFor(dtype) == ActivationKind::kF32;
+    return Compare(
+        *context_.clock,
+        static_cast<double>(kPrefillCalls * workers_ * kPrefillRows * kPrefillBatch * kColumns),
+        [&] {
+          const plan::Peaks peaks = plan::MeasurePeaks(context_);
+          return floats ? peaks.f32_macs_per_second : peaks.int8_macs_per_second;
+        },
+        [&] {
+          context_.pool->Run([&](int worker) {
+            for (int call = 0; call < kPrefillCalls; ++call) {
+              Multiply(dtype, worker * kPrefillRows, kPrefillRows, x.rows(),
+                       y.data() + static_cast<size_t>(worker) * outputs, kPrefillRows, worker);
+            }
+          });
+        });
+  }
+
+ private:
+  void Multiply(DType dtype, int64_t first, int64_t rows, const kernels::ActivationRows& x, float* y,
+                int64_t stride, int worker) {
+    const size_t row_bytes = formats::RowBytes(dtype, kColumns);
+    context_.kernels->matmul[static_cast<size_t>(dtype)](
+        {.weights = weights_.data() + static_cast<size_t>(first) * row_bytes,
+         .row_bytes = row_bytes,
+         .rows = rows,
+         .x = x,
+         .y = y,
+         .y_stride = stride,
+         .scratch = scratch_[static_cast<size_t>(worker)].bytes()});
+  }
+
+  const runtime::Context& context_;
+  plan::Roof& roof_;
+  std::span<const std::byte> weights_;
+  int workers_;
+  std::vector<AlignedBuffer> scratch_;
+};
+
+Status RunWith(int threads, const kernels::Kernels& table, std::span<const std::string_view> types) {
+  memory::Ledger ledger(memory::Ledger::kUnlimited);
+  parallel::ThreadPool pool({.threads = threads, .cores = platform::CurrentThreadCores()});
+  const MonotonicClock clock;
+  const runtime::Context context = {.kernels = &table, .pool = &pool, .ledger = &ledger, .clock = &clock};
+  SLUICE_TRY_ASSIGN(plan::Roof roof, plan::Roof::Create(context, kRoofBytes));
+  SLUICE_TRY_ASSIGN(memory::Arena arena,
+                    memory::Arena::Create(kWeightBytes, memory::Account::kReserve, ledger,
+                                          {.page_size = platform::PageSize::kHuge, .touch = true}));
+  kernels::FillRandom(arena.bytes());
+  const plan::RoofReading memory = roof.Measure();
+  const plan::Peaks peaks = plan::MeasurePeaks(context);
+  std::printf("%.*s, %d threads: memory reads %.1f GB/s (%.*s); int8 %.0f GMAC/s, f32 %.0f GMAC/s\n",
+              static_cast<int>(table.name.size()), table.name.data(), pool.size(),
+              memory.bytes_per_second / kGiga, static_cast<int>(memory.pattern.size()), memory.pattern.data(),
+              peaks.int8_macs_per_second / kGiga, peaks.f32_macs_per_second / kGiga);
+  std::printf("%-8s %14s %8s %18s %8s\n", "", "decode GB/s", "of roof", "prefill GMAC/s", "of peak");
+  Bench bench(context, roof, arena.bytes());
+  for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
+    const bool wanted = types.empty() || std::find(types.begin(), types.end(), traits.name) != types.end();
+    if (!wanted || table.matmul[static_cast<size_t>(traits.dtype)] == nullptr) continue;
+    const Figure decode = bench.Decode(traits.dtype);
+    const Figure prefill = bench.Prefill(traits.dtype);
+    std::printf("%-8.*s %14.1f %8.2f %18.1f %8.2f\n", static_cast<int>(traits.name.size()),
+                traits.name.data(), decode.rate / kGiga, decode.share, prefill.rate / kGiga, prefill.share);
+    std::fflush(stdout);
+  }
+  return {};
+}
+
+int Main(int argc, char** argv) {
+  const platform::CpuFeatures cpu = platform::DetectCpuFeatures();
+  const kernels::Kernels* table = argc > 1 ? kernels::FindKernels(argv[1]) : &kernels::BestKernels(cpu);
+  if (table == nullptr || !table->supported(cpu)) {
+    std::fprintf(stderr, "usage: roof [KERNELS [TYPE…]], kernels that this processor has\n");
+    return 2;
+  }
+  const std::vector<std::string_view> types(argv + std::min(argc, 2), argv + argc);
+  const int cores = std::max<int>(1, static_cast<int>(platform::CurrentThreadCores().size()));
+  for (int threads = 1;; threads = cores) {
+    if (const Status status = RunWith(threads, *table, types); !status) {
+      std::fprintf(stderr, "%s\n", status.error().message.c_str());
+      return 1;
+    }
+    if (threads == cores) return 0;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) { return sluice::Main(argc, argv); }
