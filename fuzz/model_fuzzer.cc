@@ -47,13 +47,15 @@ Status Use(gguf::GgufFile& file) {
   memory::Ledger ledger(64 << 20);
   const platform::CpuFeatures cpu = platform::DetectCpuFeatures();
   runtime::Context context{.cpu = cpu, .kernels = &kernels::BestKernels(cpu), .pool = &pool, .ledger = &ledger};
-  SLUICE_TRY_ASSIGN(weights::WeightStore store, weights::WeightStore::Open(file, ledger));
-  SLUICE_TRY_ASSIGN(const Weights weights, BindWeights(config, store));
+  const MonotonicClock clock;
+  context.clock = &clock;
+  SLUICE_TRY_ASSIGN(const Weights weights, BindWeights(config, file));
   if (!IsSmall(config)) return {};
-  SLUICE_TRY(store.Load(context));
+  SLUICE_TRY_ASSIGN(const auto store, weights::WeightStore::Create(context, file, weights.schedule,
+                                                                   {.backend = io::IoBackend::kPread, .depth = 1}));
   SLUICE_TRY_ASSIGN(const auto cache,
                     kv::Cache::Create({.layers = CacheLayers(config), .context_length = 16, .max_batch = 2}, ledger));
-  SLUICE_TRY_ASSIGN(const auto forward, Forward::Create(context, config, weights, 16, 2));
+  SLUICE_TRY_ASSIGN(const auto forward, Forward::Create(context, config, weights, *store, 16, 2));
   kv::Sequence sequence(*cache);
   const std::array<BatchRow, 2> rows{{{0, &sequence, true}, {static_cast<int32_t>(config.vocab_size - 1), &sequence, true}}};
   return forward->Run(rows, *cache, [](size_t, std::span<const float>) {});

@@ -31,7 +31,7 @@ ALLOWED = {
     "runtime": "base platform memory kernels parallel",
     "weights": "base platform formats memory io gguf parallel tensor runtime",
     "kv": "base platform formats memory io kernels parallel tensor runtime",
-    "ops": "base platform formats memory kernels parallel tensor runtime kv",
+    "ops": "base platform formats memory gguf kernels parallel tensor runtime weights kv",
     "plan": "base platform formats memory io gguf kernels parallel tensor runtime weights kv",
     "model": "base platform formats text memory io gguf kernels parallel tensor runtime ops weights kv plan",
     "sample": "base text memory runtime",

@@ -144,15 +144,7 @@ Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet) {
   if (!quiet) options.log = [](LogLevel, const std::string& text) { Note(text); };
   OpenedModel opened;
   SLUICE_TRY_ASSIGN(opened.engine, Engine::Create(options));
-  ProgressLine progress("loading");
-  const std::atomic<bool>& interrupted = Interrupted();
-  SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path,
-                                              {.overrides = flags.overrides,
-                                               .progress = [&](uint64_t done, uint64_t total) {
-                                                 progress.Show(static_cast<double>(done), static_cast<double>(total));
-                                                 return !interrupted.load(std::memory_order_relaxed);
-                                               }}));
-  progress.Clear();
+  SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path, {.overrides = flags.overrides}));
   if (!quiet) {
     for (const std::string& warning : opened.model->warnings()) Note(Printable(warning));
   }

@@ -30,11 +30,12 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(ledger_, other.ledger_);
   std::swap(account_, other.account_);
   std::swap(used_, other.used_);
+  std::swap(given_back_, other.given_back_);
   return *this;
 }
 
 Arena::~Arena() {
-  if (ledger_ != nullptr) ledger_->Release(account_, memory_.size());
+  if (ledger_ != nullptr) ledger_->Release(account_, memory_.size() - given_back_);
 }
 
 std::span<std::byte> Arena::Allocate(size_t size, size_t alignment) {
@@ -43,6 +44,18 @@ std::span<std::byte> Arena::Allocate(size_t size, size_t alignment) {
   SLUICE_CHECK(begin <= memory_.size() && size <= memory_.size() - begin);
   used_ = begin + size;
   return memory_.writable_bytes().subspan(begin, size);
+}
+
+uint64_t Arena::GiveBack(std::span<const std::byte> bytes) {
+  const std::span<std::byte> all = memory_.writable_bytes();
+  SLUICE_CHECK(bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size());
+  const auto first = AlignUp(static_cast<size_t>(bytes.data() - all.data()), kPageBytes);
+  const auto end = static_cast<size_t>(bytes.data() + bytes.size() - all.data()) / kPageBytes * kPageBytes;
+  if (end <= first) return 0;
+  memory_.Discard(first, end - first);
+  ledger_->Release(account_, end - first);
+  given_back_ += end - first;
+  return end - first;
 }
 
 }  // namespace sluice::memory

@@ -1,5 +1,5 @@
 // Arena: one block of memory of a size known beforehand, charged to a ledger account, from which pieces are
-// taken and never given back singly. Holds weights, the KV cache, activations.
+// taken, to be given back all at once (GiveBack: or under pressure). Holds weights, the KV cache, activations.
 //
 // Owns the memory; move-only; the spans it hands out live as long as it does, moves included. Allocate is for
 // one thread at a time.
@@ -44,6 +44,9 @@ class Arena {
   // The next `size` bytes at an address that is a multiple of `alignment`, a power of two up to the page
   // size. Sizes were planned: running out is a bug (SLUICE_CHECK).
   std::span<std::byte> Allocate(size_t size, size_t alignment = kCacheLineBytes);
+  // Returns the whole pages within `bytes`, which the arena handed out, to the system and to the ledger; what was in them
+  // is lost. Returns how many bytes these are.
+  uint64_t GiveBack(std::span<const std::byte> bytes);
   template <typename T>
   std::span<T> AllocateArray(size_t count) {
     static_assert(std::is_trivial_v<T>);
@@ -55,6 +58,7 @@ class Arena {
   Ledger* ledger_ = nullptr;
   Account account_ = Account::kReserve;
   size_t used_ = 0;
+  uint64_t given_back_ = 0;
 };
 
 }  // namespace sluice::memory

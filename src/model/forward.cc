@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 
 #include "base/check.h"
 #include "base/math.h"
@@ -47,7 +48,11 @@ std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
   return slopes;
 }
 
-bool GoesOn(const GoOn& go_on) { return !go_on || go_on(); }
+// Bytes of one row of either table of embeddings.
+uint64_t EmbeddingRowBytes(const Weights& weights) {
+  return std::max(weights.token_embedding.row_bytes(),
+                  weights.position_embedding ? weights.position_embedding.row_bytes() : 0);
+}
 
 // Largest sizes over the layers.
 struct Widths {
@@ -95,6 +100,7 @@ struct Forward::Buffers {
   float* back_cos[2];  // [max_batch, pairs], from each row back to where it sees the sinks from
   float* back_sin[2];
   float* logits;      // [kLogitRows, vocab_size]
+  std::span<std::byte> embedding_rows;  // one for each worker, as the file stores them
   ops::Activations input;
   ops::WorkerScratch scratch;
   ops::AttentionScratch attention;
@@ -125,19 +131,22 @@ uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, 
   total += 8 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
   total += PlanActivations(config, weights, max_batch).Bytes();
   total += ops::WorkerScratch::Bytes(workers);
+  total += AlignUp(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
   total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.k_dim, config.v_dim), 64);
   return total;
 }
 
-Forward::Forward(const runtime::Context& context, const Config& config, const Weights& weights, int64_t max_batch)
-    : context_(context), config_(config), weights_(weights), max_batch_(max_batch) {}
+Forward::Forward(const runtime::Context& context, const Config& config, const Weights& weights,
+                 weights::WeightStore& store, int64_t max_batch)
+    : context_(context), config_(config), weights_(weights), store_(store), max_batch_(max_batch) {}
 
 Forward::~Forward() = default;
 
 Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context, const Config& config,
-                                                 const Weights& weights, int64_t context_length, int64_t max_batch) {
+                                                 const Weights& weights, weights::WeightStore& store,
+                                                 int64_t context_length, int64_t max_batch) {
   SLUICE_CHECK(max_batch > 0);
-  std::unique_ptr<Forward> forward(new Forward(context, config, weights, max_batch));
+  std::unique_ptr<Forward> forward(new Forward(context, config, weights, store, max_batch));
   const int workers = context.pool->size();
   SLUICE_TRY_ASSIGN(forward->arena_,
                     memory::Arena::Create(ActivationBytes(config, weights, max_batch, workers),
@@ -159,6 +168,10 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
       *table = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
   }
 
+  forward->buffers_->embedding_rows = arena.Allocate(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
+  for (size_t i = 0; i < weights.schedule.operations.size(); ++i)
+    forward->operations_.emplace_back(store, weights.schedule, static_cast<int>(i), workers);
+
   ops::RopeSpec rope = config.rope;
   rope.divisors = weights.rope_divisors;
   if (rope.scaling == ops::RopeScaling::kLongRope) {
@@ -172,13 +185,14 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
   return forward;
 }
 
+// Calls fn(row, worker).
 template <typename F>
 void Forward::ForEachRow(int64_t rows, F&& fn) {
   if (rows == 1) {
-    fn(0);
+    fn(0, 0);
     return;
   }
-  context_.pool->ParallelFor(rows, 1, [&](int64_t row, int64_t, int) { fn(row); });
+  context_.pool->ParallelFor(rows, 1, [&](int64_t row, int64_t, int worker) { fn(row, worker); });
 }
 
 Status Forward::Admit(std::span<const BatchRow> rows) {
@@ -213,33 +227,56 @@ void Forward::Withdraw(std::span<const BatchRow> rows) {
 
 Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
-  Embed(rows);
+  Status status = RunAdmitted(rows, cache, sink, go_on);
+  if (!status) Withdraw(rows);
+  return status;
+}
+
+Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
+                            const GoOn& go_on) {
+  const auto wanted = std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.wants_logits; });
+  SLUICE_TRY(store_.BeginPass(static_cast<int>((wanted + kLogitRows - 1) / kLogitRows)));
+  SLUICE_TRY(Embed(rows));
   PrepareSinks(cache);
   for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
-    if (!RunLayer(layer, cache, go_on)) {
-      Withdraw(rows);
-      return Fail(ErrorCode::kInterrupted, "stopped in layer {} of {}", layer, config_.layers.size());
-    }
+    SLUICE_TRY(RunLayer(layer, cache, go_on));
     Observe(Stage::kLayerOutput, layer, buffers_->hidden, config_.d_model);
   }
-  Output(rows, sink);
+  SLUICE_TRY(Output(rows, sink, go_on));
+  store_.EndPass();
   return {};
 }
 
-void Forward::Embed(std::span<const BatchRow> rows) {
+Status Forward::LookUp(const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
+  const size_t size = static_cast<size_t>(EmbeddingRowBytes(weights_));
+  const auto bytes = buffers_->embedding_rows.subspan(static_cast<size_t>(worker) * size, table.row_bytes());
+  SLUICE_TRY(store_.ReadRow(table, row, bytes));
+  formats::DecodeRow(table.dtype, bytes.data(), out);
+  return {};
+}
+
+Status Forward::Embed(std::span<const BatchRow> rows) {
   Buffers& b = *buffers_;
-  ForEachRow(static_cast<int64_t>(rows.size()), [&](int64_t i) {
+  std::mutex mutex;
+  Status status;
+  const auto look_up = [&](const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
+    Status found = LookUp(table, row, worker, out);
+    if (found) return true;
+    const std::lock_guard lock(mutex);
+    status = std::move(found);
+    return false;
+  };
+  ForEachRow(static_cast<int64_t>(rows.size()), [&](int64_t i, int worker) {
     const size_t width = static_cast<size_t>(config_.d_model);
     const std::span<float> hidden(b.hidden + i * config_.d_model, width);
-    formats::DecodeRow(weights_.token_embedding.dtype, weights_.token_embedding.row(rows[static_cast<size_t>(i)].token),
-                       hidden);
+    if (!look_up(weights_.token_embedding, rows[static_cast<size_t>(i)].token, worker, hidden)) return;
     if (config_.embedding_scale != 1.0f) {
       for (float& x : hidden) x *= config_.embedding_scale;
     }
     const int64_t position = rows_[static_cast<size_t>(i)].position;
     if (weights_.position_embedding) {
       const std::span<float> learned(b.normed + i * config_.d_model, width);
-      formats::DecodeRow(weights_.position_embedding.dtype, weights_.position_embedding.row(position), learned);
+      if (!look_up(weights_.position_embedding, position, worker, learned)) return;
       for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
     }
     for (size_t which = 0; which < 2; ++which) {
@@ -247,15 +284,17 @@ void Forward::Embed(std::span<const BatchRow> rows) {
       ropes_[which].Angles(position, b.cos[which] + i * pairs, b.sin[which] + i * pairs);
     }
   });
+  SLUICE_TRY(status);
   if (weights_.embedding_norm.present) Normalize(weights_.embedding_norm, b.hidden, config_.d_model, b.hidden);
   Observe(Stage::kEmbedding, -1, b.hidden, config_.d_model);
+  return {};
 }
 
 void Forward::PrepareSinks(const kv::Cache& cache) {
   const kv::Retention& full = cache.retention(kv::Pool::kFull);
   if (full.sinks == 0) return;
   Buffers& b = *buffers_;
-  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
     const int64_t position = rows_[static_cast<size_t>(i)].position;
     const int64_t back = ops::SinkView({full.window, full.sinks}, position) - position;
     for (size_t which = 0; which < 2; ++which) {
@@ -276,7 +315,7 @@ ops::TurnBack Forward::TurnBackOf(const LayerConfig& layer) const {
 
 void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, float* y) {
   const kernels::Kernels& kernels = *context_.kernels;
-  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
     const float* in = x + i * width;
     float* out = y + i * width;
     if (config_.recipe->norm == Norm::kRms) {
@@ -289,14 +328,14 @@ void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, 
 
 void Forward::AddNormalized(const NormWeights& norm, float* branch, float* residual) {
   Normalize(norm, branch, config_.d_model, branch);
-  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
     const float* y = branch + i * config_.d_model;
     float* h = residual + i * config_.d_model;
     for (int64_t c = 0; c < config_.d_model; ++c) h[c] += config_.residual_scale * y[c];
   });
 }
 
-bool Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
+Status Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
   Buffers& b = *buffers_;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
@@ -317,11 +356,10 @@ bool Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
       Normalize(w.attn_norm_2, b.hidden, d_model, b.ffn_normed);
       attention_input = b.ffn_normed;
     }
-    Attend(index, attention_input, cache, b.hidden);
-    return GoesOn(go_on) && FeedForward(index, ffn_input, b.hidden, go_on);
+    SLUICE_TRY(Attend(index, attention_input, cache, b.hidden, go_on));
+    return FeedForward(index, ffn_input, b.hidden, go_on);
   }
-  Attend(index, attention_input, cache, b.hidden);
-  if (!GoesOn(go_on)) return false;
+  SLUICE_TRY(Attend(index, attention_input, cache, b.hidden, go_on));
   ffn_input = b.hidden;
   if (w.ffn_norm.present) {
     Normalize(w.ffn_norm, b.hidden, d_model, b.normed);
@@ -330,7 +368,7 @@ bool Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
   return FeedForward(index, ffn_input, b.hidden, go_on);
 }
 
-void Forward::Attend(int index, const float* input, kv::Cache& cache, float* residual) {
+Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* residual, const GoOn& go_on) {
   Buffers& b = *buffers_;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
@@ -341,7 +379,7 @@ void Forward::Attend(int index, const float* input, kv::Cache& cache, float* res
   const ops::Projection qkv[] = {{.linear = &w.q, .y = b.q, .stride = w.q.rows()},
                                  {.linear = &w.k, .y = b.k, .stride = w.k.rows()},
                                  {.linear = &w.v, .y = b.v, .stride = w.v.rows()}};
-  ops::Project(context_, b.scratch, b.input, qkv);
+  SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.qkv_operation), b.input, qkv, go_on));
   PrepareHeads(index, cache);
   Observe(Stage::kQuery, index, b.q, w.q.rows());
   Observe(Stage::kKey, index, b.k, w.k.rows());
@@ -369,9 +407,10 @@ void Forward::Attend(int index, const float* input, kv::Cache& cache, float* res
                                   .stride = config_.d_model,
                                   .residual = post_norm ? nullptr : residual,
                                   .multiplier = config_.residual_scale};
-  ops::Project(context_, b.scratch, b.input, {&output, 1});
+  SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.o_operation), b.input, {&output, 1}, go_on));
   if (post_norm) AddNormalized(w.post_attn_norm, b.branch, residual);
   Observe(Stage::kAttentionOutput, index, residual, config_.d_model);
+  return {};
 }
 
 // Everything between the Q, K, V products and attention, row by row: clamp, norm, rope; and the cache is written.
@@ -402,7 +441,7 @@ void Forward::PrepareHeads(int index, kv::Cache& cache) {
     }
   };
 
-  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i) {
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
     float* q = b.q + i * w.q.rows();
     float* k = b.k + i * w.k.rows();
     float* v = b.v + i * w.v.rows();
@@ -429,7 +468,7 @@ void Forward::PrepareHeads(int index, kv::Cache& cache) {
   });
 }
 
-bool Forward::FeedForward(int index, const float* input, float* residual, const GoOn& go_on) {
+Status Forward::FeedForward(int index, const float* input, float* residual, const GoOn& go_on) {
   Buffers& b = *buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
@@ -440,20 +479,17 @@ bool Forward::FeedForward(int index, const float* input, float* residual, const 
   b.input.Set(input, batch, config_.d_model);
   if (config_.recipe->activation == Activation::kXielu) {
     const ops::Projection up = {.linear = &w.up, .y = b.ffn, .stride = layer.d_ff};
-    ops::Project(context_, b.scratch, b.input, {&up, 1});
+    SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.ffn_operation), b.input, {&up, 1}, go_on));
     const ops::XieluConstants constants{layer.xielu_alpha_n, layer.xielu_alpha_p, layer.xielu_beta, layer.xielu_eps};
-    ForEachRow(batch, [&](int64_t i) { ops::Xielu(constants, b.ffn + i * layer.d_ff, layer.d_ff); });
+    ForEachRow(batch, [&](int64_t i, int) { ops::Xielu(constants, b.ffn + i * layer.d_ff, layer.d_ff); });
   } else {
     ops::GateFn activation = kernels.silu;
     if (config_.recipe->activation == Activation::kGeluTanh) activation = kernels.gelu_tanh;
     if (config_.recipe->activation == Activation::kReluSquared) activation = kernels.relu_squared;
-    if (w.gate) {
-      ops::ProjectGated(context_, b.scratch, b.input, w.gate, &w.up, activation, b.ffn, b.up);
-    } else {
-      ops::ProjectGated(context_, b.scratch, b.input, w.up, nullptr, activation, b.ffn, nullptr);
-    }
+    const ops::Linear& gate = w.gate ? w.gate : w.up;
+    SLUICE_TRY(ops::ProjectGated(context_, b.scratch, OperationAt(w.ffn_operation), b.input, gate,
+                                 w.gate ? &w.up : nullptr, activation, b.ffn, b.up, go_on));
   }
-  if (!GoesOn(go_on)) return false;
   if (w.ffn_sub_norm.present) Normalize(w.ffn_sub_norm, b.ffn, layer.d_ff, b.ffn);
 
   Observe(Stage::kFfnActivated, index, b.ffn, layer.d_ff);
@@ -464,12 +500,12 @@ bool Forward::FeedForward(int index, const float* input, float* residual, const 
                                 .stride = config_.d_model,
                                 .residual = post_norm ? nullptr : residual,
                                 .multiplier = config_.residual_scale};
-  ops::Project(context_, b.scratch, b.input, {&down, 1});
+  SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.down_operation), b.input, {&down, 1}, go_on));
   if (post_norm) AddNormalized(w.post_ffn_norm, b.branch, residual);
-  return GoesOn(go_on);
+  return {};
 }
 
-void Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink) {
+Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, const GoOn& go_on) {
   Buffers& b = *buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const int64_t vocab_size = config_.vocab_size;
@@ -480,7 +516,7 @@ void Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink) {
       if (rows[next].wants_logits) wanted[static_cast<size_t>(count++)] = next;
     }
     if (count == 0) break;
-    ForEachRow(count, [&](int64_t i) {
+    ForEachRow(count, [&](int64_t i, int) {
       const float* h = b.hidden + static_cast<int64_t>(wanted[static_cast<size_t>(i)]) * config_.d_model;
       float* y = b.normed + i * config_.d_model;
       const NormWeights& norm = weights_.output_norm;
@@ -493,7 +529,7 @@ void Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink) {
     if (observer_) observer_(Stage::kOutputInput, -1, b.normed, count, config_.d_model);
     b.input.Set(b.normed, count, config_.d_model);
     const ops::Projection output = {.linear = &weights_.output, .y = b.logits, .stride = vocab_size};
-    ops::Project(context_, b.scratch, b.input, {&output, 1});
+    SLUICE_TRY(ops::Project(context_, b.scratch, operations_.back(), b.input, {&output, 1}, go_on));
     for (int64_t i = 0; i < count; ++i) {
       float* logits = b.logits + i * vocab_size;
       if (config_.logit_scale != 1.0f) {
@@ -503,6 +539,7 @@ void Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink) {
       sink(wanted[static_cast<size_t>(i)], {logits, static_cast<size_t>(vocab_size)});
     }
   }
+  return {};
 }
 
 }  // namespace sluice::model

@@ -38,8 +38,8 @@ struct BatchRow {
 // Called with the index of a row in the batch and its logits [vocab_size], valid during the call.
 using LogitsSink = std::function<void(size_t row, std::span<const float> logits)>;
 
-// Asked a few times in every layer; false abandons the batch.
-using GoOn = std::function<bool()>;
+// Asked again and again while a batch is under way; false abandons it.
+using GoOn = ops::GoOn;
 
 // What an observer can look at: the inputs of the matrices, and the stages between. Each is a matrix with one row for
 // each row of the batch.
@@ -63,9 +63,11 @@ class Forward {
   // Bytes of activations that batches of up to max_batch rows take.
   static uint64_t ActivationBytes(const Config& config, const Weights& weights, int64_t max_batch, int workers);
 
-  // config, weights and context outlive the result. Caches that Run is given have the layers of CacheLayers(config). context_length decides between LongRoPE's factors.
+  // config, weights, store and context outlive the result. Caches that Run is given have the layers of
+  // CacheLayers(config). context_length decides between LongRoPE's factors.
   static Result<std::unique_ptr<Forward>> Create(const runtime::Context& context, const Config& config,
-                                                 const Weights& weights, int64_t context_length, int64_t max_batch);
+                                                 const Weights& weights, weights::WeightStore& store,
+                                                 int64_t context_length, int64_t max_batch);
 
   ~Forward();
 
@@ -76,25 +78,30 @@ class Forward {
 
   // Runs 1 … max_batch rows. Errors, each leaving the sequences as they were: kInvalidArgument for a token outside the
   // vocabulary, kDoesNotFit when a sequence or the cache is full or the model has no such position, kInterrupted when
-  // `go_on` says so.
+  // `go_on` says so; what the weight store says when weights could not be read.
   Status Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on = {});
 
  private:
   struct Buffers;
-  Forward(const runtime::Context& context, const Config& config, const Weights& weights, int64_t max_batch);
+  Forward(const runtime::Context& context, const Config& config, const Weights& weights, weights::WeightStore& store,
+          int64_t max_batch);
 
   Status Admit(std::span<const BatchRow> rows);
   static void Withdraw(std::span<const BatchRow> rows);
-  void Embed(std::span<const BatchRow> rows);
+  Status RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on);
+  Status Embed(std::span<const BatchRow> rows);
   // The angles by which queries past the window turn back to the sinks, where the cache has some.
   void PrepareSinks(const kv::Cache& cache);
   ops::TurnBack TurnBackOf(const LayerConfig& layer) const;
-  // False when `go_on` ended it.
-  bool RunLayer(int index, kv::Cache& cache, const GoOn& go_on);
-  void Attend(int index, const float* input, kv::Cache& cache, float* residual);
+  Status RunLayer(int index, kv::Cache& cache, const GoOn& go_on);
+  Status Attend(int index, const float* input, kv::Cache& cache, float* residual, const GoOn& go_on);
   void PrepareHeads(int index, kv::Cache& cache);
-  bool FeedForward(int index, const float* input, float* residual, const GoOn& go_on);
-  void Output(std::span<const BatchRow> rows, const LogitsSink& sink);
+  Status FeedForward(int index, const float* input, float* residual, const GoOn& go_on);
+  Status Output(std::span<const BatchRow> rows, const LogitsSink& sink, const GoOn& go_on);
+  // The row of a table of embeddings, as f32 [d_model].
+  Status LookUp(const weights::Matrix& table, int64_t row, int worker, std::span<float> out);
+
+  const ops::Operation& OperationAt(int index) const { return operations_[static_cast<size_t>(index)]; }
 
   // y = norm(x), row by row, rows of `width`. x may be y.
   void Normalize(const NormWeights& norm, const float* x, int64_t width, float* y);
@@ -109,10 +116,12 @@ class Forward {
   const runtime::Context& context_;
   const Config& config_;
   const Weights& weights_;
+  weights::WeightStore& store_;
   const int64_t max_batch_;
   memory::Arena arena_;
   std::vector<ops::Rope> ropes_;      // full layers, sliding layers
   std::vector<float> alibi_slopes_;   // [n_heads] or empty
+  std::vector<ops::Operation> operations_;  // by index in the schedule
   std::unique_ptr<Buffers> buffers_;
   std::vector<ops::AttentionRow> rows_;  // of the batch under way
   Observer observer_;

@@ -27,14 +27,13 @@ Result<std::unique_ptr<Model>> Model::Open(const runtime::Context& context, cons
   auto tokenizer = ReadTokenizer(file.metadata());
   if (!tokenizer) return Annotate(std::move(tokenizer).error(), path);
   std::unique_ptr<Model> model(new Model(std::move(file), *std::move(config), *std::move(tokenizer)));
-  // The store keeps a pointer to the file, so it is made when the file has come to rest.
-  auto store = weights::WeightStore::Open(model->file_, *context.ledger);
-  if (!store) return Annotate(WithNextStep(std::move(store).error(), model->file_, *context.ledger), path);
-  model->store_ = *std::move(store);
-  auto weights = BindWeights(model->config_, model->store_);
+  // Weights and store point to the file, so they are made when it has come to rest.
+  auto weights = BindWeights(model->config_, model->file_);
   if (!weights) return Annotate(std::move(weights).error(), path);
   model->weights_ = *std::move(weights);
-  SLUICE_TRY(model->store_.Load(context, options.progress));
+  auto store = weights::WeightStore::Create(context, model->file_, model->weights_.schedule, options.store);
+  if (!store) return Annotate(WithNextStep(std::move(store).error(), model->file_, *context.ledger), path);
+  model->store_ = *std::move(store);
   return model;
 }
 

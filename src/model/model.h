@@ -1,7 +1,8 @@
-// Model: a model file, opened, checked and in memory, with its tokenizer.
+// Model: a model file, opened and checked, with its tokenizer and the store that its weights come from.
 //
-// Owns everything that is read from the file. Immutable after Open; any number of Forward objects may use it. The
-// context's ledger is charged while the model lives.
+// Owns everything that is read from the file. Immutable after Open, except that the store brings weights into memory as
+// they are needed; any number of Forward objects may use it, one pass at a time. The context's ledger is charged while
+// the model lives.
 #pragma once
 
 #include <memory>
@@ -20,12 +21,12 @@ namespace sluice::model {
 
 struct ModelOptions {
   std::vector<std::string> overrides;  // metadata, "key=type:value"
-  weights::Progress progress;          // of reading the weights
+  weights::StoreOptions store;         // where the weights live
 };
 
 class Model {
  public:
-  // Errors: those of gguf::GgufFile::Open, ReadConfig, ReadTokenizer, BindWeights and WeightStore::Load, with the path
+  // Errors: those of gguf::GgufFile::Open, ReadConfig, ReadTokenizer, BindWeights and WeightStore::Create, with the path
   // in front.
   static Result<std::unique_ptr<Model>> Open(const runtime::Context& context, const std::string& path,
                                              const ModelOptions& options = {});
@@ -36,6 +37,7 @@ class Model {
   const Config& config() const { return config_; }
   const Weights& weights() const { return weights_; }
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
+  weights::WeightStore& store() const { return *store_; }
 
  private:
   Model(gguf::GgufFile file, Config config, text::Tokenizer tokenizer)
@@ -44,8 +46,8 @@ class Model {
   gguf::GgufFile file_;
   Config config_;
   text::Tokenizer tokenizer_;
-  weights::WeightStore store_;
   Weights weights_;
+  std::unique_ptr<weights::WeightStore> store_;
 };
 
 }  // namespace sluice::model

@@ -13,13 +13,13 @@ namespace {
 // Finds tensors by name, checks them, and remembers which were used.
 class Binder {
  public:
-  Binder(weights::WeightStore& store, Weights& weights) : store_(store), weights_(weights) {}
+  Binder(const gguf::GgufFile& file, Weights& weights) : file_(file), weights_(weights) {}
 
-  const gguf::Tensor* Find(const std::string& name) const { return store_.file().Find(name); }
+  const gguf::Tensor* Find(const std::string& name) const { return file_.Find(name); }
   bool Has(const std::string& name) const { return Find(name) != nullptr; }
 
   // A matrix [rows, columns] of any type that products take.
-  Result<tensor::TensorView> Matrix(const std::string& name, int64_t rows, int64_t columns) {
+  Result<weights::Matrix> Matrix(const std::string& name, int64_t rows, int64_t columns) {
     SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, Take(name));
     SLUICE_TRY(CheckShape(*tensor, rows, columns));
     switch (tensor->traits->dtype) {
@@ -29,7 +29,8 @@ class Binder {
       default: break;
     }
     weights_.parameters += tensor->elements();
-    return store_.View(*tensor);
+    return weights::Matrix{
+        .dtype = tensor->traits->dtype, .rows = rows, .columns = columns, .tensor = tensor, .first_row = 0};
   }
 
   // The rows of a matrix that has one for each token. Files pad it to a round number; the tokenizer doesn't know those
@@ -42,7 +43,7 @@ class Binder {
   }
 
   // A matrix that every token is multiplied with.
-  void CountProduct(const tensor::TensorView& weight) {
+  void CountProduct(const weights::Matrix& weight) {
     weights_.bytes_per_token += weight.size_bytes();
     weights_.multiplications_per_token += static_cast<uint64_t>(weight.rows * weight.columns);
   }
@@ -90,14 +91,14 @@ class Binder {
 
   // Marks a tensor as known. Errors: it is missing, or of an unknown type.
   Result<const gguf::Tensor*> Take(const std::string& name) {
-    SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, store_.file().Require(name));
+    SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, file_.Require(name));
     used_.insert(tensor);
     return tensor;
   }
 
   Result<const float*> Decode(const gguf::Tensor& tensor) {
     std::vector<std::byte> bytes(static_cast<size_t>(tensor.size_bytes));
-    SLUICE_TRY(store_.file().Read(tensor, 0, bytes));
+    SLUICE_TRY(file_.Read(tensor, 0, bytes));
     const size_t elements = static_cast<size_t>(tensor.elements());
     auto values = std::make_unique<float[]>(elements);
     formats::DecodeRow(tensor.traits->dtype, bytes.data(), {values.get(), elements});
@@ -107,7 +108,7 @@ class Binder {
 
   // A tensor that the recipe has no place for would be computed without: that is a wrong answer, so it is refused.
   Status CheckNothingIsLeft(const Recipe& recipe) const {
-    for (const gguf::Tensor& tensor : store_.file().tensors()) {
+    for (const gguf::Tensor& tensor : file_.tensors()) {
       if (used_.contains(&tensor) || IsHarmless(tensor.name)) continue;
       return Fail(ErrorCode::kUnsupported,
                   "tensor {} is no part of architecture '{}' as Sluice runs it; without it the output would be wrong",
@@ -129,7 +130,7 @@ class Binder {
            name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn_rot_embd.weight");
   }
 
-  weights::WeightStore& store_;
+  const gguf::GgufFile& file_;
   Weights& weights_;
   std::set<const gguf::Tensor*> used_;
 };
@@ -137,7 +138,7 @@ class Binder {
 // Rows [first, first + rows) of a linear layer.
 ops::Linear Slice(const ops::Linear& linear, int64_t first, int64_t rows) {
   ops::Linear slice = linear;
-  slice.weight.data = linear.weight.row(first);
+  slice.weight.first_row += first;
   slice.weight.rows = rows;
   if (linear.bias != nullptr) slice.bias = linear.bias + first;
   return slice;
@@ -200,7 +201,7 @@ Status BindFeedForward(Binder& binder, const std::string& blk, const Config& con
   return {};
 }
 
-Status BindLayer(Binder& binder, int index, const Config& config, LayerWeights& w) {
+Status BindLayer(Binder& binder, int index, const Config& config, weights::Schedule& schedule, LayerWeights& w) {
   const Recipe& recipe = *config.recipe;
   const LayerConfig& layer = config.layers[static_cast<size_t>(index)];
   const std::string blk = fmt::format("blk.{}.", index);
@@ -220,6 +221,10 @@ Status BindLayer(Binder& binder, int index, const Config& config, LayerWeights& 
   SLUICE_TRY_ASSIGN(w.q_norm, BindQkNorm(binder, blk + "attn_q_norm.weight", config, layer.n_heads));
   SLUICE_TRY_ASSIGN(w.k_norm, BindQkNorm(binder, blk + "attn_k_norm.weight", config, layer.n_kv_heads));
   SLUICE_TRY(BindFeedForward(binder, blk, config, layer, w));
+  w.qkv_operation = schedule.Add({w.q.weight, w.k.weight, w.v.weight}, false, index);
+  w.o_operation = schedule.Add({w.o.weight}, false, index);
+  w.ffn_operation = w.gate ? schedule.Add({w.gate.weight, w.up.weight}, true, index) : schedule.Add({w.up.weight}, false, index);
+  w.down_operation = schedule.Add({w.down.weight}, false, index);
   return {};
 }
 
@@ -248,10 +253,10 @@ Status BindRopeDivisors(Binder& binder, const Config& config, Weights& weights) 
 
 }  // namespace
 
-Result<Weights> BindWeights(Config& config, weights::WeightStore& store) {
+Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file) {
   const Recipe& recipe = *config.recipe;
   Weights weights;
-  Binder binder(store, weights);
+  Binder binder(file, weights);
   SLUICE_TRY_ASSIGN(const int64_t embedding_rows, binder.RowsForTokens("token_embd.weight", config.vocab_size));
   SLUICE_TRY_ASSIGN(weights.token_embedding, binder.Matrix("token_embd.weight", embedding_rows, config.d_model));
   weights.token_embedding.rows = config.vocab_size;
@@ -273,9 +278,10 @@ Result<Weights> BindWeights(Config& config, weights::WeightStore& store) {
   SLUICE_TRY(BindRopeDivisors(binder, config, weights));
   weights.layers.resize(config.layers.size());
   for (size_t i = 0; i < config.layers.size(); ++i) {
-    SLUICE_TRY(BindLayer(binder, static_cast<int>(i), config, weights.layers[i]));
+    SLUICE_TRY(BindLayer(binder, static_cast<int>(i), config, weights.schedule, weights.layers[i]));
     if (recipe.residual == Residual::kParallelIfOneNorm) config.layers[i].parallel = !weights.layers[i].ffn_norm.present;
   }
+  weights.schedule.Add({weights.output.weight}, false, static_cast<int>(config.layers.size()));
   SLUICE_TRY(binder.CheckNothingIsLeft(recipe));
   return weights;
 }

@@ -1,9 +1,10 @@
 // Weights: every tensor of a model in its place, checked.
 //
-// Bind walks the recipe and asks the store for each tensor by its GGUF name, comparing type and shape; what is
-// missing, odd or left over is an error that names it. After that the forward pass has no checks.
+// Bind walks the recipe and finds each tensor by its GGUF name, comparing type and shape; what is missing, odd or left
+// over is an error that names it. After that the forward pass has no checks.
 //
-// Matrices are views into the weight store, which must outlive this. Vectors (norms, biases) are held here as f32.
+// Matrices say where in the file they are; their bytes are the weight store's business. Vectors (norms, biases) are held
+// here as f32. The file must outlive this.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,9 @@
 
 #include "base/result.h"
 #include "model/config.h"
+#include "gguf/reader.h"
 #include "ops/linear.h"
-#include "weights/weight_store.h"
+#include "weights/schedule.h"
 
 namespace sluice::model {
 
@@ -34,15 +36,19 @@ struct LayerWeights {
   ops::Linear q, k, v, o;       // [n_heads · k_dim, d_model] …
   QkNormWeights q_norm, k_norm;
   ops::Linear gate, up, down;   // gate is empty in families without one
+
+  // Operations of the schedule: q, k and v; o; gate and up; down.
+  int qkv_operation = 0, o_operation = 0, ffn_operation = 0, down_operation = 0;
 };
 
 struct Weights {
-  tensor::TensorView token_embedding;     // [vocab_size, d_model]
-  tensor::TensorView position_embedding;  // [context_length, d_model] or empty
+  weights::Matrix token_embedding;     // [vocab_size, d_model], looked up row by row
+  weights::Matrix position_embedding;  // [context_length, d_model] or empty
   NormWeights embedding_norm, output_norm;
-  ops::Linear output;                     // [vocab_size, d_model]; a view of token_embedding when tied
+  ops::Linear output;                  // [vocab_size, d_model]; token_embedding when tied
   std::vector<LayerWeights> layers;
 
+  weights::Schedule schedule;  // of all matrices that are multiplied with; the last operation is the output
   std::vector<float> rope_divisors;        // rope_freqs.weight, or empty
   std::vector<float> rope_divisors_long, rope_divisors_short;  // LongRoPE, or empty
 
@@ -55,9 +61,9 @@ struct Weights {
   std::vector<std::unique_ptr<float[]>> vectors;
 };
 
-// Matrices get their addresses, vectors are read; config learns what only the tensors tell (which blocks are parallel).
+// Vectors are read; config learns what only the tensors tell (which blocks are parallel).
 // Errors: kNotFound (missing tensor), kCorrupt (wrong shape), kUnsupported (a type that no product takes; a tensor that
 // the recipe has no place for).
-Result<Weights> BindWeights(Config& config, weights::WeightStore& store);
+Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file);
 
 }  // namespace sluice::model

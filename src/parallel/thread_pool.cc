@@ -66,7 +66,8 @@ void ThreadPool::Execute(const Job& job) {
   job_ = job;
   const uint64_t ranges = static_cast<uint64_t>((job.items + job.grain - 1) / job.grain);
   SLUICE_CHECK(ranges <= UINT32_MAX);
-  const uint64_t workers = shares_.size();
+  // In order: all ranges are in one share, of which everybody takes the first.
+  const uint64_t workers = job.in_order ? 1 : shares_.size();
   for (uint64_t w = 0; w < workers; ++w) {
     shares_[w].left.store(MakeShare(ranges * w / workers, ranges * (w + 1) / workers), std::memory_order_relaxed);
   }
@@ -85,12 +86,17 @@ void ThreadPool::Work(int worker) {
     job_.call(job_.context, worker, worker + 1, worker);
     return;
   }
+  const auto do_range = [&](int64_t range) {
+    const int64_t begin = range * job_.grain;
+    job_.call(job_.context, begin, begin + std::min(job_.grain, job_.items - begin), worker);
+  };
+  int64_t range;
+  if (job_.in_order) {
+    while (Take(0, 0, &range)) do_range(range);
+    return;
+  }
   for (int offset = 0; offset < size(); ++offset) {
-    int64_t range;
-    while (Take(worker, (worker + offset) % size(), &range)) {
-      const int64_t begin = range * job_.grain;
-      job_.call(job_.context, begin, begin + std::min(job_.grain, job_.items - begin), worker);
-    }
+    while (Take(worker, (worker + offset) % size(), &range)) do_range(range);
   }
 }
 

@@ -67,6 +67,19 @@ class ThreadPool {
              .grain = grain});
   }
 
+  // The same, with ranges handed out strictly in order: for work that arrives in that order. A function may here wait
+  // for what a range before its own will have done.
+  template <typename F>
+  void ParallelForInOrder(int64_t items, int64_t grain, F&& fn) {
+    using Fn = std::remove_reference_t<F>;
+    Execute({.call = [](void* f, int64_t begin, int64_t end,
+                        int worker) { (*static_cast<Fn*>(f))(begin, end, worker); },
+             .context = Erase(fn),
+             .items = items,
+             .grain = grain,
+             .in_order = true});
+  }
+
  private:
   struct Job {
     void (*call)(void* context, int64_t begin, int64_t end, int worker) = nullptr;  // null: helpers leave
@@ -74,6 +87,7 @@ class ThreadPool {
     int64_t items = 0;
     int64_t grain = 1;
     bool every_worker = false;
+    bool in_order = false;
   };
 
   template <typename F>

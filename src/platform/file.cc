@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,6 +85,26 @@ Status File::PreadFull(uint64_t offset, std::span<std::byte> buffer) const {
   }
   return {};
 }
+
+int64_t File::PreadOnce(uint64_t offset, std::span<std::byte> buffer) const {
+  const ssize_t n = RetryInterrupted(
+      [&] { return ::pread(fd(), buffer.data(), buffer.size(), static_cast<off_t>(offset)); });
+  return n < 0 ? -errno : n;
+}
+
+size_t File::CopyFromPageCache(uint64_t offset, std::span<std::byte> buffer) const {
+  size_t done = 0;
+  while (done < buffer.size()) {
+    const iovec rest{buffer.data() + done, buffer.size() - done};
+    const ssize_t n =
+        RetryInterrupted([&] { return ::preadv2(fd(), &rest, 1, static_cast<off_t>(offset + done), RWF_NOWAIT); });
+    if (n <= 0) break;  // not there, the end, or a file system without such reads
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
+void File::ExpectRandomReads() const { static_cast<void>(::posix_fadvise(fd(), 0, 0, POSIX_FADV_RANDOM)); }
 
 void File::DropFromPageCache(uint64_t offset, uint64_t size) const {
   static_cast<void>(

@@ -64,6 +64,16 @@ class File {
   // found and expected.
   Status PreadFull(uint64_t offset, std::span<std::byte> buffer) const;
 
+  // One read: the bytes that it gave, which may be fewer than asked for and are 0 at the end; or −errno.
+  int64_t PreadOnce(uint64_t offset, std::span<std::byte> buffer) const;
+
+  // Copies what the page cache holds of this range, up to the first byte that it does not hold, and reads nothing from
+  // storage; returns the number of bytes. Not for kDirect.
+  size_t CopyFromPageCache(uint64_t offset, std::span<std::byte> buffer) const;
+
+  // Tells the kernel not to read ahead of what is asked for.
+  void ExpectRandomReads() const;
+
   // Asks the kernel to drop this range from the page cache. Best effort.
   void DropFromPageCache(uint64_t offset, uint64_t size) const;
 

@@ -57,6 +57,11 @@ Mapping::~Mapping() {
   if (data_ != nullptr) ::munmap(data_, size_);
 }
 
+void Mapping::Discard(size_t offset, size_t size) {
+  SLUICE_CHECK(offset <= size_ && size <= size_ - offset);
+  ::madvise(data_ + offset, size, MADV_DONTNEED);
+}
+
 void Mapping::Touch() {
   if (::madvise(data_, size_, kMadvPopulateWrite) == 0) return;
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));

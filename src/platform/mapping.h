@@ -43,6 +43,10 @@ class Mapping {
   // Anonymous memory only.
   std::span<std::byte> writable_bytes() { return {data_, size_}; }
 
+  // Gives the pages of anonymous memory in [offset, offset + size) back to the system: they read as zero, and are taken
+  // again when they are touched. Both are multiples of a page.
+  void Discard(size_t offset, size_t size);
+
   // Takes all pages of anonymous memory now, so that no fault happens later. Contents are kept.
   void Touch();
 

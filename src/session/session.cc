@@ -41,7 +41,7 @@ uint64_t Session::Bytes(const model::Model& model, const SessionOptions& options
 
 Status Session::CheckOverflow(const model::Model& model, const SessionOptions& options) {
   if (options.overflow == kv::Overflow::kStop) return {};
-  if (const tensor::TensorView& positions = model.weights().position_embedding; positions) {
+  if (const weights::Matrix& positions = model.weights().position_embedding; positions) {
     return Fail(ErrorCode::kUnsupported,
                 "this model has learned its {} positions one by one and knows none beyond them: its context "
                 "can't overflow",
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
                 options.context_length, kMaxContext);
   }
   // Learned positions end; rotated ones only get worse.
-  if (const tensor::TensorView& positions = model.weights().position_embedding;
+  if (const weights::Matrix& positions = model.weights().position_embedding;
       positions && options.context_length > positions.rows) {
     return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens, but this model knows only {} positions",
                 options.context_length, positions.rows);
@@ -72,7 +72,7 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
   SLUICE_TRY_ASSIGN(session->cache_,
                     kv::Cache::Create(CacheConfigFor(model.config(), options), *context.ledger));
   session->sequence_ = std::make_unique<kv::Sequence>(*session->cache_);
-  SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(),
+  SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(), model.store(),
                                                               options.context_length, options.batch));
   session->tokens_.reserve(session->most_tokens_);
   session->logits_.reserve(static_cast<size_t>(model.config().vocab_size));

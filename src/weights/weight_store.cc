@@ -1,85 +1,469 @@
 #include "weights/weight_store.h"
 
 #include <algorithm>
-#include <mutex>
-#include <optional>
+#include <utility>
 
+#include "base/check.h"
 #include "base/units.h"
 
 namespace sluice::weights {
 
 namespace {
 
-constexpr uint64_t kPage = 4096;
-// Large enough that a read costs little beside its bytes, small enough that all workers have some.
-constexpr uint64_t kReadBytes = 4 * kMiB;
+constexpr uint64_t kPage = platform::File::kDirectAlignment;
+// With fewer, workers wait for one another instead of for storage.
+constexpr uint64_t kFewestSlots = 4;
+
+uint64_t LargestSlot(const std::vector<Slab>& slabs) {
+  uint64_t largest = 0;
+  for (const Slab& slab : slabs) largest = std::max(largest, SlotBytes(slab));
+  return largest;
+}
+
+// The output projection may be as large as several layers: it counts as blocks of a layer's size.
+int NumberBlocks(const Schedule& schedule, std::vector<Slab>* slabs, int* slabs_per_block) {
+  const int output = static_cast<int>(schedule.operations.size()) - 1;
+  std::vector<int> sizes;
+  for (const Slab& slab : *slabs) {
+    if (slab.operation == output) break;
+    sizes.resize(std::max(sizes.size(), static_cast<size_t>(slab.block) + 1));
+    ++sizes[static_cast<size_t>(slab.block)];
+  }
+  *slabs_per_block = sizes.empty() ? 1 : *std::max_element(sizes.begin(), sizes.end());
+  int of_output = 0;
+  for (Slab& slab : *slabs) {
+    if (slab.operation == output) slab.block = static_cast<int>(sizes.size()) + of_output++ / *slabs_per_block;
+  }
+  return slabs->empty() ? 0 : slabs->back().block + 1;
+}
+
+std::vector<bool> Choose(const std::vector<Slab>& slabs, const StoreOptions& options) {
+  switch (options.residency) {
+    case Residency::kResident: return std::vector<bool>(slabs.size(), true);
+    case Residency::kPin: return ChoosePinned(slabs, options.pinned_bytes);
+    case Residency::kLru:
+    case Residency::kMmap: break;
+  }
+  return std::vector<bool>(slabs.size(), false);
+}
+
+uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options, int slabs_per_block) {
+  const uint64_t slot = LargestSlot(slabs);
+  if (options.residency != Residency::kLru) return options.ring_bytes / slot * slot;
+  return slot * static_cast<uint64_t>(slabs_per_block) * static_cast<uint64_t>(std::max(1, options.lru_blocks));
+}
 
 }  // namespace
 
-Result<WeightStore> WeightStore::Open(const gguf::GgufFile& file, memory::Ledger& ledger) {
-  WeightStore store;
-  store.file_ = &file;
-  store.extents_.assign(file.shards().size(), {UINT64_MAX, 0, nullptr});
-  for (const gguf::Tensor& tensor : file.tensors()) {
-    if (tensor.traits == nullptr) continue;
-    Extent& extent = store.extents_[tensor.shard];
-    const uint64_t end = std::max(extent.size_bytes == 0 ? 0 : extent.file_offset + extent.size_bytes,
-                                  tensor.offset + tensor.size_bytes);
-    extent.file_offset = std::min(extent.file_offset, tensor.offset);
-    extent.size_bytes = end - extent.file_offset;
+WeightStore::Footprint WeightStore::Plan(const Schedule& schedule, const StoreOptions& options) {
+  Footprint footprint;
+  std::vector<Slab> slabs = CutSlabs(schedule, options.slab_bytes);
+  if (options.residency == Residency::kMmap) return footprint;
+  int slabs_per_block;
+  NumberBlocks(schedule, &slabs, &slabs_per_block);
+  const std::vector<bool> pinned = Choose(slabs, options);
+  footprint.pinned_bytes = LayOutArena(slabs, pinned).size_bytes;
+  for (size_t i = 0; i < slabs.size(); ++i) footprint.streamed_bytes += pinned[i] ? 0 : slabs[i].size_bytes();
+  if (footprint.streamed_bytes > 0) footprint.ring_bytes = AlignUp(RingBytes(slabs, options, slabs_per_block), kPage);
+  return footprint;
+}
+
+Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context& context, const gguf::GgufFile& file,
+                                                         const Schedule& schedule, const StoreOptions& options) {
+  SLUICE_TRY_ASSIGN(auto queue, io::CreateIoQueue(options.backend, options.depth + kMaxMatrices));
+  return Create(context, file, schedule, options, std::move(queue));
+}
+
+Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context& context, const gguf::GgufFile& file,
+                                                         const Schedule& schedule, const StoreOptions& options,
+                                                         std::unique_ptr<io::IoQueue> queue) {
+  SLUICE_CHECK(schedule.operations.size() >= 2);
+  std::unique_ptr<WeightStore> store(new WeightStore(context, file, schedule, options));
+  store->slabs_ = CutSlabs(schedule, options.slab_bytes);
+  store->counts_users_ = options.residency == Residency::kLru;
+  store->blocks_ = NumberBlocks(schedule, &store->slabs_, &store->slabs_per_block_);
+  store->operations_.assign(schedule.operations.size(), {0, 0});
+  for (size_t i = 0; i < store->slabs_.size(); ++i) {
+    auto& [first, end] = store->operations_[static_cast<size_t>(store->slabs_[i].operation)];
+    if (end == 0) first = static_cast<int>(i);
+    end = static_cast<int>(i) + 1;
   }
-  uint64_t total = 0;
-  for (const Extent& extent : store.extents_) total += AlignUp(extent.size_bytes, kPage) + kPage;
-  SLUICE_TRY_ASSIGN(store.arena_, memory::Arena::Create(total, memory::Account::kWeightsPinned, ledger,
-                                                        {.page_size = platform::PageSize::kHuge}));
-  for (Extent& extent : store.extents_) {
-    if (extent.size_bytes == 0) continue;
-    const uint64_t into_page = extent.file_offset % kPage;
-    extent.data = store.arena_.Allocate(into_page + extent.size_bytes, kPage).data() + into_page;
+  store->states_ = std::vector<State>(store->slabs_.size());
+  SLUICE_TRY_ASSIGN(store->reader_,
+                    SlabReader::Create(file, {.backend = options.backend, .depth = options.depth, .direct = options.direct},
+                                       std::move(queue)));
+  if (options.residency == Residency::kMmap) {
+    SLUICE_TRY(store->MapFiles());
+    return store;
   }
+  SLUICE_TRY(store->TakeMemory(Choose(store->slabs_, options)));
+  store->copies_from_cache_ = store->reader_->MostlyInPageCache(store->slabs_);
   return store;
 }
 
-tensor::TensorView WeightStore::View(const gguf::Tensor& tensor) const {
-  const Extent& extent = extents_[tensor.shard];
-  return {.dtype = tensor.traits->dtype,
-          .rows = static_cast<int64_t>(tensor.rows()),
-          .columns = static_cast<int64_t>(tensor.columns()),
-          .data = extent.data + (tensor.offset - extent.file_offset)};
+WeightStore::~WeightStore() {
+  // Reads under way still write into the memory that is given back here.
+  std::unique_lock lock(mutex_);
+  while (reader_ != nullptr && reader_->reads_under_way() > 0) CollectOne(lock);
 }
 
-Status WeightStore::Load(const runtime::Context& context, const Progress& progress) {
-  struct Read {
-    const gguf::Tensor* tensor;
-    uint64_t offset, size;
-  };
-  std::vector<Read> reads;
-  uint64_t total = 0, done = 0;
-  for (const gguf::Tensor& tensor : file_->tensors()) {
-    if (tensor.traits == nullptr) continue;
-    total += tensor.size_bytes;
-    for (uint64_t offset = 0; offset < tensor.size_bytes; offset += kReadBytes)
-      reads.push_back({&tensor, offset, std::min(kReadBytes, tensor.size_bytes - offset)});
+Status WeightStore::TakeMemory(const std::vector<bool>& pinned) {
+  const ArenaLayout layout = LayOutArena(slabs_, pinned);
+  SLUICE_TRY_ASSIGN(pinned_, memory::Arena::Create(layout.size_bytes, memory::Account::kWeightsPinned, *context_.ledger,
+                                                   {.page_size = platform::PageSize::kHuge}));
+  std::byte* const base = layout.size_bytes == 0 ? nullptr : pinned_.Allocate(layout.size_bytes, kPage).data();
+  bool streams = false;
+  for (size_t i = 0; i < slabs_.size(); ++i) {
+    State& state = states_[i];
+    state.stays = pinned[i];
+    streams |= !state.stays;
+    if (!state.stays) continue;
+    pinned_total_ += slabs_[i].size_bytes();
+    for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e) state.data[e] = base + layout.offsets[i][e];
   }
-  // In rounds, so that progress can be shown and a stop takes effect.
-  const size_t round = static_cast<size_t>(context.pool->size()) * 8;
-  for (size_t first = 0; first < reads.size(); first += round) {
-    const std::span<const Read> batch = std::span(reads).subspan(first, std::min(round, reads.size() - first));
-    std::mutex mutex;
-    std::optional<Error> failure;
-    context.pool->ParallelFor(static_cast<int64_t>(batch.size()), 1, [&](int64_t i, int64_t, int) {
-      const Read& read = batch[static_cast<size_t>(i)];
-      std::byte* address = const_cast<std::byte*>(View(*read.tensor).data) + read.offset;
-      if (Status status = file_->Read(*read.tensor, read.offset, {address, static_cast<size_t>(read.size)}); !status) {
-        const std::lock_guard lock(mutex);
-        failure = std::move(status).error();
-      }
-    });
-    if (failure) return *std::move(failure);
-    for (const Read& read : batch) done += read.size;
-    if (progress && !progress(done, total)) return Fail(ErrorCode::kInterrupted, "loading was stopped");
+  return streams ? TakeRing() : Status();
+}
+
+Status WeightStore::TakeRing() {
+  slot_bytes_ = LargestSlot(slabs_);
+  const uint64_t size = RingBytes(slabs_, options_, slabs_per_block_);
+  const uint64_t slots = size / slot_bytes_;
+  if (slots < kFewestSlots) {
+    return sluice::Fail(ErrorCode::kInvalidArgument, "a ring of {} has room for {} slabs of {}; it takes at least {}",
+                        FormatBytes(options_.ring_bytes), slots, FormatBytes(slot_bytes_),
+                        FormatBytes(kFewestSlots * slot_bytes_));
+  }
+  SLUICE_TRY_ASSIGN(ring_, memory::Arena::Create(size, memory::Account::kWeightsStream, *context_.ledger,
+                                                 {.page_size = platform::PageSize::kHuge, .touch = true}));
+  ring_memory_ = ring_.Allocate(size, kPage);
+  for (int slot = static_cast<int>(slots) - 1; slot >= 0; --slot) free_slots_.push_back(slot);
+  return {};
+}
+
+Status WeightStore::MapFiles() {
+  for (const gguf::Shard& shard : file_.shards()) {
+    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(shard.path));
+    SLUICE_TRY_ASSIGN(platform::Mapping mapping, platform::Mapping::OfFile(file));
+    if (mapping.size() != shard.file_bytes) {
+      return sluice::Fail(ErrorCode::kCorrupt, "{} has changed while it was opened: {} bytes, before {}", shard.path,
+                          mapping.size(), shard.file_bytes);
+    }
+    mappings_.push_back(std::move(mapping));
+  }
+  for (size_t i = 0; i < slabs_.size(); ++i) {
+    for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e) {
+      const Extent& extent = slabs_[i].extents[e];
+      states_[i].data[e] = mappings_[extent.shard].bytes().data() + extent.offset;
+    }
+    states_[i].phase = Phase::kReady;
   }
   return {};
+}
+
+bool WeightStore::InOrder(int operation) const {
+  const auto [first, end] = SlabsOf(operation);
+  for (int slab = first; slab < end; ++slab) {
+    if (!states_[static_cast<size_t>(slab)].stays) return true;
+  }
+  return false;
+}
+
+Status WeightStore::BeginPass(int output_rounds) {
+  if (!mappings_.empty()) return reader_->CheckSizes(file_);
+  const std::lock_guard lock(mutex_);
+  if (in_pass_ || failed_) DropEverythingUnderWay();
+  ++pass_;
+  output_rounds_ = output_rounds;
+  in_pass_ = true;
+  if (next_read_.pass < pass_) RestartReadingAt(pass_);
+  ReadAhead();
+  return {};
+}
+
+void WeightStore::EndPass() {
+  const std::lock_guard lock(mutex_);
+  in_pass_ = false;
+}
+
+Status WeightStore::status() const {
+  const std::lock_guard lock(mutex_);
+  return failure_ ? Status(*failure_) : Status();
+}
+
+const std::byte* const* WeightStore::AcquireSlowly(int slab) {
+  State& state = states_[static_cast<size_t>(slab)];
+  if (copies_from_cache_ && state.stays) {
+    Phase empty = Phase::kEmpty;
+    if (state.phase.compare_exchange_strong(empty, Phase::kReading)) CopyFromCache(slab, state);
+  }
+  std::unique_lock lock(mutex_);
+  if (state.phase == Phase::kReady) {
+    ++state.users;
+    return state.data.data();
+  }
+  const double start = context_.clock->NowSeconds();
+  while (state.phase != Phase::kReady && !failed_) {
+    ReadAhead();
+    // A cache may have dropped what was there when reading passed it by.
+    if (options_.residency == Residency::kLru && state.phase == Phase::kEmpty) static_cast<void>(Begin(slab, true));
+    if (!somebody_waits_ && reader_->reads_under_way() > 0) {
+      CollectOne(lock);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+  stats_.stall_seconds += context_.clock->NowSeconds() - start;
+  ++state.users;
+  return failed_ ? nullptr : state.data.data();
+}
+
+void WeightStore::CopyFromCache(int slab, State& state) {
+  const Slab& about = slabs_[static_cast<size_t>(slab)];
+  Status status;
+  for (size_t e = 0; e < static_cast<size_t>(about.n_extents) && status; ++e) {
+    status = reader_->Copy(about.extents[e], TensorOf(about, e), const_cast<std::byte*>(state.data[e]));
+  }
+  const std::lock_guard lock(mutex_);
+  if (status) {
+    loaded_bytes_ += about.size_bytes();
+    state.phase.store(Phase::kReady, std::memory_order_release);
+  } else {
+    state.phase = Phase::kEmpty;
+    Fail(std::move(status).error());
+  }
+  changed_.notify_all();
+}
+
+// Called when the last rows of a streamed slab are done with; of one that may stay (kLru) after all of them.
+void WeightStore::Free(int slab, bool done) {
+  const std::lock_guard lock(mutex_);
+  State& state = states_[static_cast<size_t>(slab)];
+  --state.users;
+  if (done) {
+    state.rows_left = slabs_[static_cast<size_t>(slab)].rows;
+    state.last_use = ++uses_;
+    if (!counts_users_) Recycle(state);
+  }
+  ReadAhead();
+  changed_.notify_all();
+}
+
+// Starts reads in the order of the schedule, as long as the storage's queue and the ring have room.
+void WeightStore::ReadAhead() {
+  while (reader_->CanStart() && !failed_) {
+    if (passed_) {
+      const std::optional<Position> next = Next(next_read_);
+      if (!next) return;
+      next_read_ = *next;
+      passed_ = false;
+    }
+    State& state = states_[static_cast<size_t>(next_read_.slab)];
+    if (state.phase == Phase::kEmpty) {
+      const bool by_copying = copies_from_cache_ && state.stays;
+      if (!by_copying && !Begin(next_read_.slab, false)) return;
+    } else if (!state.stays && options_.residency != Residency::kLru) {
+      return;  // still needed for what it was read for last
+    }
+    passed_ = true;
+  }
+}
+
+// Nothing when it depends on a pass that has not begun.
+std::optional<WeightStore::Position> WeightStore::Next(Position position) const {
+  const auto [output, end] = operations_.back();
+  ++position.slab;
+  const int rounds = position.pass <= pass_ ? output_rounds_ : -1;
+  if (position.slab == output) {
+    if (rounds < 0) return std::nullopt;
+    if (rounds == 0) return Position{position.pass + 1, 0, 0};
+  }
+  if (position.slab == end) {
+    if (++position.round < rounds) return Position{position.pass, position.round, output};
+    return Position{position.pass + 1, 0, 0};
+  }
+  return position;
+}
+
+// Starts reading a slab that is not there; false when the ring has no room.
+bool WeightStore::Begin(int slab, bool needed_now) {
+  const Slab& about = slabs_[static_cast<size_t>(slab)];
+  State& state = states_[static_cast<size_t>(slab)];
+  std::byte* next = nullptr;
+  if (!state.stays) {
+    state.slot = TakeSlot(needed_now);
+    if (state.slot < 0) return false;
+    next = ring_memory_.data() + static_cast<size_t>(state.slot) * slot_bytes_;
+  }
+  state.phase = Phase::kReading;
+  state.extents_to_come = about.n_extents;
+  state.rows_left = about.rows;
+  state.last_use = 0;
+  state.users = 0;
+  for (size_t e = 0; e < static_cast<size_t>(about.n_extents); ++e) {
+    const Extent& extent = about.extents[e];
+    const uint64_t into_page = extent.offset % kPage;
+    const uint64_t size = AlignUp(into_page + extent.size_bytes, kPage);
+    if (!state.stays) {
+      state.data[e] = next + into_page;
+      next += size;
+    }
+    reader_->Start(extent, TensorOf(about, e), {const_cast<std::byte*>(state.data[e]) - into_page, size},
+                   slab * kMaxMatrices + static_cast<int>(e));
+  }
+  return true;
+}
+
+const gguf::Tensor& WeightStore::TensorOf(const Slab& slab, size_t extent) const {
+  const Operation& operation = schedule_.operations[static_cast<size_t>(slab.operation)];
+  return *operation.matrices[static_cast<size_t>(slab.extents[extent].matrix)].tensor;
+}
+
+int WeightStore::TakeSlot(bool needed_now) {
+  // What was read ahead goes only when nothing else can, for a slab that somebody waits for.
+  if (free_slots_.empty() && !(options_.residency == Residency::kLru &&
+                               (EvictBlock(false) || (needed_now && EvictBlock(true))))) {
+    return -1;
+  }
+  const int slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+// Drops the block that was used longest ago, of those with nothing in use or on the way, and with nothing that was read
+// and not used yet, unless `also_unused`.
+bool WeightStore::EvictBlock(bool also_unused) {
+  std::vector<int64_t>& last_use = block_uses_;
+  last_use.assign(static_cast<size_t>(blocks_), 0);
+  for (size_t i = 0; i < slabs_.size(); ++i) {
+    const State& state = states_[i];
+    if (state.phase == Phase::kEmpty) continue;
+    int64_t& use = last_use[static_cast<size_t>(slabs_[i].block)];
+    const bool idle = state.phase == Phase::kReady && state.users == 0 && (also_unused || state.last_use > 0);
+    use = idle && use >= 0 ? std::max(use, state.last_use + 1) : -1;
+  }
+  int oldest = -1;
+  for (int block = 0; block < blocks_; ++block) {
+    const int64_t use = last_use[static_cast<size_t>(block)];
+    if (use > 0 && (oldest < 0 || use < last_use[static_cast<size_t>(oldest)])) oldest = block;
+  }
+  if (oldest < 0) return false;
+  for (size_t i = 0; i < slabs_.size(); ++i) {
+    if (slabs_[i].block == oldest && states_[i].phase == Phase::kReady) Recycle(states_[i]);
+  }
+  return true;
+}
+
+void WeightStore::Recycle(State& state) {
+  state.phase = Phase::kEmpty;
+  free_slots_.push_back(std::exchange(state.slot, -1));
+  ++stats_.slabs_evicted;
+}
+
+// Waits for a read, with the mutex released.
+void WeightStore::CollectOne(std::unique_lock<std::mutex>& lock) {
+  somebody_waits_ = true;
+  lock.unlock();
+  const io::IoCompletion completion = reader_->WaitForOne();
+  lock.lock();
+  somebody_waits_ = false;
+  Collect(completion);
+  changed_.notify_all();
+}
+
+void WeightStore::Collect(const io::IoCompletion& completion) {
+  const Result<int> finished = reader_->Finish(completion);
+  if (!finished) return Fail(finished.error());
+  if (*finished < 0) return;
+  const int slab = *finished / kMaxMatrices;
+  State& state = states_[static_cast<size_t>(slab)];
+  if (--state.extents_to_come > 0) return;
+  if (state.stays) {
+    loaded_bytes_ += slabs_[static_cast<size_t>(slab)].size_bytes();
+  } else {
+    ++stats_.slabs_streamed;
+  }
+  state.phase.store(Phase::kReady, std::memory_order_release);
+}
+
+void WeightStore::Fail(Error error) {
+  if (!failure_) failure_ = std::move(error);
+  failed_ = true;
+}
+
+// After a pass that did not come to its end, or failed: what is on the way arrives, and what was streamed goes.
+void WeightStore::DropEverythingUnderWay() {
+  while (reader_->reads_under_way() > 0) Collect(reader_->WaitForOne());
+  for (State& state : states_) {
+    if (state.phase == Phase::kReady && state.stays) continue;
+    state.phase = Phase::kEmpty;
+    if (state.slot >= 0) free_slots_.push_back(std::exchange(state.slot, -1));
+  }
+  failure_.reset();
+  failed_ = false;
+  RestartReadingAt(pass_ + 1);
+}
+
+void WeightStore::RestartReadingAt(int64_t pass) {
+  next_read_ = {pass, 0, 0};
+  passed_ = false;
+}
+
+Result<uint64_t> WeightStore::GiveBack(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_CHECK(!in_pass_ || failed_);
+  if (!mappings_.empty()) return uint64_t{0};
+  DropEverythingUnderWay();
+  const bool needs_ring = ring_memory_.empty();
+  const uint64_t wanted = bytes + (needs_ring ? RingBytes(slabs_, options_, slabs_per_block_) : 0);
+  // Spread over the pass, so that computing on the slabs that stay hides the reads of those that went.
+  uint64_t total = 0;
+  for (size_t i = 0; i < slabs_.size(); ++i) total += states_[i].stays ? slabs_[i].size_bytes() : 0;
+  const double share = total == 0 ? 0 : std::min(1.0, static_cast<double>(wanted) / static_cast<double>(total));
+  double credit = 0;
+  uint64_t given = 0;
+  for (size_t i = 0; i < slabs_.size() && given < wanted; ++i) {
+    State& state = states_[i];
+    if (!state.stays) continue;
+    const uint64_t size = slabs_[i].size_bytes();
+    // The extra part makes up for pages that neighbours keep.
+    credit += share * static_cast<double>(size) + static_cast<double>(2 * kPage);
+    if (credit < static_cast<double>(size)) continue;
+    credit -= static_cast<double>(size);
+    for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e)
+      given += pinned_.GiveBack({state.data[e], static_cast<size_t>(slabs_[i].extents[e].size_bytes)});
+    if (state.phase == Phase::kReady) loaded_bytes_ -= size;
+    pinned_total_ -= size;
+    state.stays = false;
+    state.phase = Phase::kEmpty;
+  }
+  if (needs_ring && given > 0) SLUICE_TRY(TakeRing());
+  return given - (needs_ring ? std::min(given, static_cast<uint64_t>(ring_memory_.size())) : 0);
+}
+
+uint64_t WeightStore::pinned_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return pinned_total_;
+}
+
+uint64_t WeightStore::streamed_bytes() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t total = 0;
+  for (size_t i = 0; i < slabs_.size(); ++i) total += states_[i].stays ? 0 : slabs_[i].size_bytes();
+  return total;
+}
+
+double WeightStore::loaded_share() const {
+  const std::lock_guard lock(mutex_);
+  return pinned_total_ == 0 ? 1.0 : static_cast<double>(loaded_bytes_) / static_cast<double>(pinned_total_);
+}
+
+StoreStats WeightStore::stats() const {
+  const std::lock_guard lock(mutex_);
+  StoreStats stats = stats_;
+  stats.bytes_read = reader_->stats().bytes;
+  stats.reads = reader_->stats().reads;
+  stats.short_reads = reader_->stats().short_reads;
+  return stats;
 }
 
 }  // namespace sluice::weights

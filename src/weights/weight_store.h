@@ -1,55 +1,194 @@
-// WeightStore: the tensors of a model file in memory.
+// WeightStore: the weights of a model, wherever they are: in memory for good, or passing through it.
 //
-// All of them are resident: one anonymous arena, charged to `weights.pinned`, filled by reads. Each file's tensor data
-// keeps its offsets modulo 4096, so that it can be read in place at whole pages. Open gives every tensor its address
-// before a byte is read, so that a model is checked completely before time is spent on it; Load then reads.
+// A forward pass takes the slabs in the order of the schedule: Acquire waits until a slab's bytes are in memory, Release
+// says that its rows are done. Reading goes on ahead of the pass, also across its end into the next one, so that storage
+// never waits for computing; slabs that stay are read on the first pass that comes by, there is no loading before it.
+// There is no thread for reading: whoever waits collects what has arrived, whoever frees a slab starts the next read.
+// Where weights live never changes a byte of them.
 //
-// The file must outlive the store. Load is called once, by one thread, and works on the context's pool; afterwards the
-// store is immutable.
+// One pass at a time, from BeginPass to EndPass. Within it, Acquire and Release may be called by all workers; in an
+// operation with streamed slabs they take the slabs in order, or a slab that all wait for would have no room.
+// The model's file must outlive the store.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "gguf/reader.h"
 #include "memory/arena.h"
+#include "platform/mapping.h"
 #include "runtime/context.h"
-#include "tensor/tensor_view.h"
+#include "weights/residency.h"
+#include "weights/schedule.h"
+#include "weights/slab_reader.h"
 
 namespace sluice::weights {
 
-// Called now and then with bytes done and bytes in all; returns false to stop.
-using Progress = std::function<bool(uint64_t done, uint64_t total)>;
+// What has happened since the store was made.
+struct StoreStats {
+  uint64_t bytes_read = 0;      // from storage
+  uint64_t reads = 0;
+  uint64_t short_reads = 0;     // resumed
+  uint64_t slabs_evicted = 0;   // that had to make room
+  uint64_t slabs_streamed = 0;  // that came in and will go
+  double stall_seconds = 0;     // workers waiting for storage, the sum of all
+};
 
 class WeightStore {
  public:
-  // Errors: kDoesNotFit when the ledger has no room for the weights.
-  static Result<WeightStore> Open(const gguf::GgufFile& file, memory::Ledger& ledger);
+  // Memory that a store takes from the ledger.
+  struct Footprint {
+    uint64_t pinned_bytes = 0;  // weights.pinned
+    uint64_t ring_bytes = 0;    // weights.stream
+    uint64_t streamed_bytes = 0;  // read in each pass
+  };
+  static Footprint Plan(const Schedule& schedule, const StoreOptions& options);
 
-  const gguf::GgufFile& file() const { return *file_; }
+  // Takes the memory; reads nothing. Errors: kDoesNotFit when the ledger has no room, kInvalidArgument for a ring
+  // that holds too few slabs, those of SlabReader::Create.
+  static Result<std::unique_ptr<WeightStore>> Create(const runtime::Context& context, const gguf::GgufFile& file,
+                                                     const Schedule& schedule, const StoreOptions& options);
+  // The same over a queue of the caller's, for tests.
+  static Result<std::unique_ptr<WeightStore>> Create(const runtime::Context& context, const gguf::GgufFile& file,
+                                                     const Schedule& schedule, const StoreOptions& options,
+                                                     std::unique_ptr<io::IoQueue> queue);
+  ~WeightStore();
+  WeightStore(const WeightStore&) = delete;
+  WeightStore& operator=(const WeightStore&) = delete;
 
-  // Where a tensor of this file is, or will be after Load: dims[0] columns, all others rows.
-  // Precondition: the tensor's type is known.
-  tensor::TensorView View(const gguf::Tensor& tensor) const;
+  const gguf::GgufFile& file() const { return file_; }
+  const StoreOptions& options() const { return options_; }
+  std::string_view io_backend() const { return reader_->backend(); }
+  bool direct() const { return reader_->direct(); }
 
-  // Reads everything. Errors: kIo and kCorrupt, naming file and offset; kInterrupted when `progress` says so.
-  Status Load(const runtime::Context& context, const Progress& progress = {});
+  std::span<const Slab> slabs() const { return slabs_; }
+  // The slabs [first, second) of an operation.
+  std::pair<int, int> SlabsOf(int operation) const { return operations_[static_cast<size_t>(operation)]; }
+
+  // Whether the slabs of an operation must be taken in order: some of them are streamed.
+  bool InOrder(int operation) const;
+
+  // Begins a pass that runs the last operation `output_rounds` times. What an abandoned pass left behind is dropped.
+  // Errors: kCorrupt when a mapped file has become shorter.
+  Status BeginPass(int output_rounds);
+  void EndPass();
+
+  // Where the extents of a slab are, once they are there; null when reading failed (see status()).
+  const std::byte* const* Acquire(int slab) {
+    const State& state = states_[static_cast<size_t>(slab)];
+    if (state.phase.load(std::memory_order_acquire) == Phase::kReady && !counts_users_) return state.data.data();
+    return AcquireSlowly(slab);
+  }
+  // `rows` > 0 of an acquired slab are done with, of Slab::rows in all.
+  void Release(int slab, int64_t rows) {
+    State& state = states_[static_cast<size_t>(slab)];
+    if (state.stays) return;
+    const bool done = state.rows_left.fetch_sub(rows, std::memory_order_acq_rel) == rows;
+    if (done || counts_users_) Free(slab, done);
+  }
+  // Why Acquire returned null in this pass.
+  Status status() const;
+
+  // One row of a matrix that is looked up, not multiplied with: read from storage. Any thread.
+  Status ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const {
+    return reader_->ReadRow(matrix, row, out);
+  }
+
+  // Gives back at least `bytes` of pinned memory, or all there is, and streams those slabs from now on. Between passes.
+  // Returns the bytes given back. Errors: kDoesNotFit when there is no room for the ring that streaming takes.
+  Result<uint64_t> GiveBack(uint64_t bytes);
+
+  uint64_t pinned_bytes() const;    // now
+  uint64_t streamed_bytes() const;  // weights that each pass reads
+  // Share of the pinned weights that have been read: 1 when loading is over.
+  double loaded_share() const;
+  StoreStats stats() const;
 
  private:
-  // The tensor data of one file of the model.
-  struct Extent {
-    uint64_t file_offset;  // of its first byte
-    uint64_t size_bytes;
-    std::byte* data;
+  enum class Phase : uint8_t { kEmpty, kReading, kReady };
+  struct State {
+    std::atomic<Phase> phase{Phase::kEmpty};
+    bool stays = true;                // pinned or mapped
+    int extents_to_come = 0;
+    int slot = -1;                    // in the ring
+    int64_t last_use = 0;             // kLru: 0 since it was read
+    int users = 0;                    // kLru: workers that have it
+    std::atomic<int64_t> rows_left{0};
+    std::array<const std::byte*, kMaxMatrices> data{};  // of each extent
+  };
+  // A place in the order of passes.
+  struct Position {
+    int64_t pass = 0;
+    int round = 0;  // of the last operation
+    int slab = 0;
   };
 
-  const gguf::GgufFile* file_ = nullptr;
-  memory::Arena arena_;
-  std::vector<Extent> extents_;  // by shard
+  WeightStore(const runtime::Context& context, const gguf::GgufFile& file, const Schedule& schedule,
+              const StoreOptions& options)
+      : context_(context), file_(file), schedule_(schedule), options_(options) {}
+  Status TakeMemory(const std::vector<bool>& pinned);
+  Status TakeRing();
+  Status MapFiles();
+
+  const std::byte* const* AcquireSlowly(int slab);
+  void CopyFromCache(int slab, State& state);
+  void Free(int slab, bool done);
+
+  // All of these with mutex_ held.
+  void ReadAhead();
+  bool Begin(int slab, bool needed_now);
+  int TakeSlot(bool needed_now);
+  bool EvictBlock(bool also_unused);
+  void Recycle(State& state);
+  std::optional<Position> Next(Position position) const;
+  void Collect(const io::IoCompletion& completion);
+  void CollectOne(std::unique_lock<std::mutex>& lock);
+  void Fail(Error error);
+  void DropEverythingUnderWay();
+  void RestartReadingAt(int64_t pass);
+  const gguf::Tensor& TensorOf(const Slab& slab, size_t extent) const;
+
+  const runtime::Context& context_;
+  const gguf::GgufFile& file_;
+  const Schedule schedule_;
+  const StoreOptions options_;
+  std::vector<Slab> slabs_;
+  std::vector<std::pair<int, int>> operations_;  // slabs of each
+  std::vector<State> states_;                    // of each slab
+  memory::Arena pinned_;
+  std::vector<platform::Mapping> mappings_;      // kMmap, by shard
+  memory::Arena ring_;  // kPin: streamed slabs; kLru: the blocks that are held
+  std::span<std::byte> ring_memory_;
+  uint64_t slot_bytes_ = 0;
+  int blocks_ = 0, slabs_per_block_ = 0;
+  std::unique_ptr<SlabReader> reader_;
+  bool counts_users_ = false;       // kLru: what is in use must not be dropped
+  bool copies_from_cache_ = false;  // the file is in the page cache: slabs that stay are copied by whoever needs them
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<int> free_slots_;
+  Position next_read_;
+  bool passed_ = false;             // next_read_ is seen to; the one after it is next, once it is known
+  int64_t pass_ = -1;
+  int output_rounds_ = 0;           // of pass_
+  bool in_pass_ = false;
+  bool somebody_waits_ = false;     // on the queue, with the mutex released
+  std::optional<Error> failure_;
+  std::atomic<bool> failed_{false};
+  int64_t uses_ = 0;                // kLru's clock
+  std::vector<int64_t> block_uses_;  // scratch of EvictBlock
+  uint64_t loaded_bytes_ = 0, pinned_total_ = 0;
+  StoreStats stats_;
 };
 
 }  // namespace sluice::weights

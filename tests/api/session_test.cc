@@ -135,7 +135,8 @@ class SequenceTest : public SessionTest {
     cache_ = *kv::Cache::Create(
         {.layers = model::CacheLayers(config), .context_length = 256, .n_sequences = 4, .max_batch = 256},
         *engine_->context().ledger);
-    forward_ = *model::Forward::Create(engine_->context(), config, model_->parts().weights(), 256, 256);
+    forward_ = *model::Forward::Create(engine_->context(), config, model_->parts().weights(), model_->parts().store(), 256,
+                                       256);
   }
   // Reads more into a sequence; returns the last logits.
   std::vector<float> Append(kv::Sequence& sequence, std::span<const TokenId> ids) {

@@ -23,13 +23,14 @@ struct RunnerOptions {
   int64_t context_length = 512;
   int64_t batch = 512;
   int sequences = 3;
+  weights::StoreOptions store;
 };
 
 class Runner {
  public:
   static std::unique_ptr<Runner> Open(const std::string& path, const RunnerOptions& options = {}) {
     auto runner = std::unique_ptr<Runner>(new Runner(options));
-    auto model = Model::Open(runner->context_, path);
+    auto model = Model::Open(runner->context_, path, {.store = options.store});
     if (!model) {
       ADD_FAILURE() << model.error().message;
       return nullptr;
@@ -43,8 +44,8 @@ class Runner {
                                    .n_sequences = options.sequences,
                                    .max_batch = options.batch},
                                   runner->ledger_);
-    auto forward = Forward::Create(runner->context_, config, runner->model_->weights(), options.context_length,
-                                   options.batch);
+    auto forward = Forward::Create(runner->context_, config, runner->model_->weights(), runner->model_->store(),
+                                   options.context_length, options.batch);
     if (!made || !forward) {
       ADD_FAILURE() << "no memory";
       return nullptr;
@@ -86,11 +87,13 @@ class Runner {
     context_ = {.cpu = cpu,
                 .kernels = options.kernels.empty() ? &kernels::BestKernels(cpu) : kernels::FindKernels(options.kernels),
                 .pool = &pool_,
-                .ledger = &ledger_};
+                .ledger = &ledger_,
+                .clock = &clock_};
   }
 
   memory::Ledger ledger_{uint64_t{4} << 30};
   parallel::ThreadPool pool_;
+  MonotonicClock clock_;
   runtime::Context context_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<kv::Cache> cache_;

@@ -1,0 +1,52 @@
+// Residency: which slabs of a model stay in memory and which are read anew in each pass, and where those that stay lie.
+//
+// A dense model's pass reads its weights in a cycle. A cache that drops the least recently used is always wrong on a
+// cycle longer than itself; keeping a fixed part and streaming the rest reads the least that can be: weights − pinned.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "io/io_queue.h"
+#include "weights/schedule.h"
+
+namespace sluice::weights {
+
+enum class Residency {
+  kResident,  // everything stays
+  kPin,       // as much as fits stays, evenly spread over the pass; the rest is streamed
+  kLru,       // a few whole blocks stay, the least recently used makes room: what others do, kept for comparison
+  kMmap,      // the kernel decides; not bounded
+};
+// "resident", "pin" …, as flags spell it.
+std::string_view ResidencyName(Residency residency);
+
+struct StoreOptions {
+  Residency residency = Residency::kResident;
+  uint64_t pinned_bytes = UINT64_MAX;   // kPin: the most that stays, page rounding included
+  uint64_t ring_bytes = 64 * kMiB;      // kPin: what streamed slabs pass through
+  int lru_blocks = 2;                   // kLru: blocks that stay
+  uint64_t slab_bytes = 2 * kMiB;       // of a read
+  int depth = 8;                        // reads under way
+  io::IoBackend backend = io::IoBackend::kAuto;
+  bool direct = true;                   // past the page cache, where the file system can; else it is dropped after use
+};
+
+// Which slabs stay when at most `bytes` may: evenly spread, so that computing on them hides reads of the others.
+std::vector<bool> ChoosePinned(const std::vector<Slab>& slabs, uint64_t bytes);
+
+// The arena of pinned slabs. Each extent lies at an address that equals its file offset modulo 4096, so that direct
+// reads land in place; extents that touch in the file touch here, sharing the page between them.
+struct ArenaLayout {
+  uint64_t size_bytes = 0;
+  // Where each extent of each slab begins; empty for slabs that are not pinned.
+  std::vector<std::array<uint64_t, kMaxMatrices>> offsets;
+};
+ArenaLayout LayOutArena(const std::vector<Slab>& slabs, const std::vector<bool>& pinned);
+
+// Bytes that a slab takes in the ring: each extent widened to whole pages.
+uint64_t SlotBytes(const Slab& slab);
+
+}  // namespace sluice::weights

@@ -1,0 +1,93 @@
+// SlabReader: brings extents of files into memory, several reads at a time, and sees to it that all their bytes come.
+//
+// Short reads are resumed; a failing read, and a file that has become shorter, are errors that name the tensor. Owns the
+// files that it reads from. Not thread-safe, except that WaitForOne may run beside the others (IoQueue).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/reader.h"
+#include "io/io_queue.h"
+#include "weights/schedule.h"
+
+namespace sluice::weights {
+
+class SlabReader {
+ public:
+  struct Options {
+    io::IoBackend backend = io::IoBackend::kAuto;
+    int depth = 8;
+    bool direct = true;
+  };
+  struct Stats {
+    uint64_t bytes = 0;        // that storage delivered, page rounding included
+    uint64_t reads = 0;
+    uint64_t short_reads = 0;  // that had to be resumed
+  };
+
+  // Opens the files of the model. Errors: those of File::Open and CreateIoQueue; kCorrupt when a file is not the size
+  // that it had when its header was read.
+  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, const Options& options);
+  // The same over a queue of the caller's, for tests.
+  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, const Options& options,
+                                                    std::unique_ptr<io::IoQueue> queue);
+
+  std::string_view backend() const { return queue_->name(); }
+  // False where the file system has no direct reads: then the page cache is used, and emptied after each read.
+  bool direct() const { return direct_; }
+  const Stats& stats() const { return stats_; }
+
+  bool CanStart() const { return reads_under_way_ < options_.depth; }
+  int reads_under_way() const { return reads_under_way_; }
+
+  // Starts the reading of an extent. `memory` is where its whole pages go: from the file offset rounded down to a page
+  // to its end rounded up. `id` comes back when it is done.
+  void Start(const Extent& extent, const gguf::Tensor& tensor, std::span<std::byte> memory, int id);
+
+  // Waits for a completion. The one part that may run beside the rest: Finish is to be called with what it returns.
+  // Precondition: reads_under_way() > 0.
+  io::IoCompletion WaitForOne() { return queue_->Wait(); }
+  // The id of an extent that is now complete, or −1 when there is more to come of it.
+  Result<int> Finish(const io::IoCompletion& completion);
+
+  // Copies an extent out of the page cache, and reads from storage what is not there. Thread-safe.
+  Status Copy(const Extent& extent, const gguf::Tensor& tensor, std::byte* data) const;
+  // The share of a file's extents that the page cache holds, judged by looking at some places.
+  bool MostlyInPageCache(std::span<const Slab> slabs) const;
+  // Errors: kCorrupt when a file has become shorter than the model says.
+  Status CheckSizes(const gguf::GgufFile& model) const;
+
+  // One row of a matrix. Thread-safe.
+  Status ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const;
+
+ private:
+  struct Read {
+    const gguf::Tensor* tensor = nullptr;
+    uint32_t shard = 0;
+    uint64_t offset = 0;            // in the file, of the first byte of `memory`
+    uint64_t wanted = 0;            // bytes of `memory` that must come; the rest is rounding
+    uint64_t done = 0;
+    std::span<std::byte> memory;
+    int id = 0;
+  };
+
+  explicit SlabReader(const Options& options) : options_(options) {}
+  void Submit(size_t index);
+
+  Options options_;
+  bool direct_ = false;
+  std::vector<platform::File> files_;         // by shard, direct where possible
+  std::vector<platform::File> cached_files_;  // by shard, through the page cache
+  std::unique_ptr<io::IoQueue> queue_;        // destroyed before the files
+  std::vector<Read> reads_;
+  std::vector<size_t> free_reads_;
+  int reads_under_way_ = 0;
+  Stats stats_;
+};
+
+}  // namespace sluice::weights
