@@ -20,7 +20,7 @@ kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions
           .rotate = options.rotate,
           .context_length = options.context_length,
           .overflow = options.overflow,
-          .sinks = options.sinks,
+          .sinks = options.overflow == kv::Overflow::kStop ? 0 : options.sinks,
           .max_batch = options.batch,
           .checkpoint_positions = options.checkpoint_positions};
 }
