@@ -27,7 +27,7 @@ Result<int> Chat(const ChatFlags& flags) {
                         .quiet = flags.quiet,
                         .save = !flags.no_save};
   SLUICE_TRY_ASSIGN(settings.answer, flags.answer.Answer());
-  SLUICE_TRY_ASSIGN(const ConversationOptions options, flags.model.Conversation());
+  SLUICE_TRY_ASSIGN(ConversationOptions options, flags.model.Conversation(kv::Overflow::kWindow));
   const platform::UserFolders folders = platform::FindUserFolders(platform::Environment::FromProcess());
   settings.home = folders.home;
   ConversationStore store(folders.data + "/conversations");
@@ -40,6 +40,8 @@ Result<int> Chat(const ChatFlags& flags) {
 
   SLUICE_TRY_ASSIGN(OpenedModel opened, OpenModel(flags.model, false));
   SLUICE_TRY_ASSIGN(settings.answer.sampling, flags.sampling.Over(opened.model->sampling()));
+  const bool said = !flags.model.overflow.empty() || flags.model.window != 0;
+  if (!said && !Conversation::GoesOn(*opened.model)) options.overflow = kv::Overflow::kStop;
   SLUICE_TRY_ASSIGN(auto conversation, Conversation::Create(*opened.engine, opened.model, options));
   MessageReader reader(settings.interactive, flags.no_save ? "" : folders.data + "/chat_history");
   ChatLoop loop(std::move(opened), std::move(conversation), std::move(store), std::move(reader), std::move(settings));

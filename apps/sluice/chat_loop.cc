@@ -29,6 +29,8 @@ Status ChatLoop::Load(const std::string& name) {
   const size_t turns = saved.messages.size();
   conversation_->SetMessages(std::move(saved.messages));
   name_ = name;
+  // Whatever is wrong with a snapshot (another model, another context): then the conversation is read again.
+  (void)WithSnapshot(&Conversation::Load);
   if (settings_.interactive) Note(fmt::format("going on with '{}', {} messages", name, turns));
   if (!saved.model.empty() && saved.model != opened_.model->path())
     Note("it was held with another model: " + Printable(saved.model));
@@ -91,6 +93,7 @@ Status ChatLoop::Answer() {
   }
   last_figures_ = SpeedLine(*answer, *opened_.engine);
   ExplainEnd(*answer);
+  ExplainOverflow();
   if (!settings_.quiet) Note(Dimmed(last_figures_));
   Autosave();
   return {};
@@ -112,9 +115,26 @@ void ChatLoop::ExplainEnd(const sluice::Answer& answer) {
   if (!answer.hint.empty()) Note(answer.hint);
 }
 
+void ChatLoop::ExplainOverflow() {
+  const bool beyond = conversation_->held_tokens() > conversation_->context_length();
+  if (beyond && !overflowed_) {
+    Note(fmt::format("the context of {} tokens is full: from here on, the model sees the beginning, {}and the newest tokens",
+                     conversation_->context_length(),
+                     conversation_->overflow() == kv::Overflow::kHeavy ? "what weighed most, " : ""));
+  }
+  overflowed_ = beyond;
+}
+
+Status ChatLoop::WithSnapshot(Status (Conversation::*use)(const std::string& path)) {
+  SLUICE_TRY_ASSIGN(const std::string path, store_.SnapshotPath(name_));
+  return ((*conversation_).*use)(path);
+}
+
 void ChatLoop::Autosave() {
   if (!settings_.save) return;
-  const Status saved = store_.Save(name_, {opened_.model->path(), conversation_->messages()});
+  Status saved = store_.Save(name_, {opened_.model->path(), conversation_->messages()});
+  // Beside it what the model made of it, so that --continue needn't read it again.
+  if (saved) saved = WithSnapshot(&Conversation::Save);
   if (saved) return;
   settings_.save = false;  // said once
   Note("the conversation is not being kept: " + saved.error().message);

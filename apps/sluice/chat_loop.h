@@ -68,6 +68,9 @@ class ChatLoop {
   Status Answer();
   void ExplainEnd(const sluice::Answer& answer);
   void Autosave();
+  Status WithSnapshot(Status (Conversation::*use)(const std::string& path));
+  // Says once when a conversation outgrows its context.
+  void ExplainOverflow();
   // The messages up to, and without, the last one of the user; nullopt when there is none.
   std::optional<std::vector<chat::Message>> BeforeLastQuestion() const;
 
@@ -79,6 +82,7 @@ class ChatLoop {
   std::string name_;         // what the conversation is saved as
   std::string attachments_;  // of /file, for the next message
   std::string last_figures_;
+  bool overflowed_ = false;  // and it was said
   bool leaving_ = false;
 };
 

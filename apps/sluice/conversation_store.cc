@@ -84,6 +84,12 @@ Result<SavedConversation> ConversationStore::Load(std::string_view name) const {
   return conversation;
 }
 
+Result<std::string> ConversationStore::SnapshotPath(std::string_view name) const {
+  SLUICE_TRY_ASSIGN(std::string path, PathOf(name));
+  path.replace(path.size() - kEnding.size(), kEnding.size(), ".state");
+  return path;
+}
+
 std::vector<std::string> ConversationStore::List() const {
   std::vector<std::pair<fs::file_time_type, std::string>> found;
   std::error_code error;

@@ -33,6 +33,9 @@ class ConversationStore {
   // kResourceExhausted for one of more than 256 MiB.
   Result<SavedConversation> Load(std::string_view name) const;
 
+  // Where what a model made of the conversation is kept, beside it. Errors: kInvalidArgument, as for Save.
+  Result<std::string> SnapshotPath(std::string_view name) const;
+
   // The names, newest first.
   std::vector<std::string> List() const;
 

@@ -21,8 +21,11 @@ Result<TextMeasure> MeasurePerplexity(const Model& model, const std::string& fil
   const int64_t count = static_cast<int64_t>(ids.size());
   if (count < 2)
     return Fail(ErrorCode::kInvalidArgument, "{}: a text of {} tokens says nothing", file, count);
-  const int64_t window = std::min(conversation.context_length(), count);
-  const int64_t first_scored = window == count ? 0 : window / 2;
+  // Where the context overflows, the text is one window, however long it is.
+  const bool endless = conversation.overflow() != kv::Overflow::kStop;
+  const int64_t context = std::min(conversation.context_length(), count);
+  const int64_t window = endless ? count : context;
+  const int64_t first_scored = !endless && window == count ? 0 : context / 2;
   const text::Vocabulary& vocabulary = model.tokenizer().vocabulary();
 
   TextMeasure measure{.window = window};

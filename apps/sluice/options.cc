@@ -21,6 +21,11 @@ void ModelFlags::AddTo(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--kv-k", kv_k, "Type of its keys alone (also -ctk)");
   command.add_option("--kv-v", kv_v, "Type of its values alone (also -ctv)");
+  command.add_option("--overflow", overflow,
+                     "When the context is full: stop, window (the first tokens and the newest stay) or heavy (and those that "
+                     "drew the most attention); chat goes on with window, everything else stops");
+  command.add_option("--window", window, "With window: so many of the newest tokens (default: all that the context has)");
+  command.add_option("--sinks", sinks, "With window and heavy: so many of the first tokens")->capture_default_str();
   command.add_option("--override-kv", overrides, "Change a metadata key: KEY=TYPE:VALUE, TYPE int, float, bool or str");
 }
 
@@ -35,6 +40,13 @@ Result<EngineOptions> ModelFlags::Engine() const {
 
 namespace {
 
+Result<kv::Overflow> ParseOverflow(const std::string& name) {
+  if (name == "stop") return kv::Overflow::kStop;
+  if (name == "window") return kv::Overflow::kWindow;
+  if (name == "heavy") return kv::Overflow::kHeavy;
+  return Fail(ErrorCode::kInvalidArgument, "--overflow '{}': expected stop, window or heavy", name);
+}
+
 Result<kv::KvType> ParseKvType(const std::string& name) {
   if (const auto type = kv::KvTypeByName(name)) return *type;
   return Fail(ErrorCode::kInvalidArgument, "a KV cache of type '{}' does not run; expected one of {}", name,
@@ -43,8 +55,15 @@ Result<kv::KvType> ParseKvType(const std::string& name) {
 
 }  // namespace
 
-Result<ConversationOptions> ModelFlags::Conversation() const {
-  ConversationOptions options{.context_length = context_length, .batch = batch};
+Result<ConversationOptions> ModelFlags::Conversation(kv::Overflow unsaid) const {
+  ConversationOptions options{.context_length = context_length, .batch = batch, .overflow = unsaid};
+  if (!overflow.empty() || window != 0) {
+    SLUICE_TRY_ASSIGN(options.overflow, ParseOverflow(overflow.empty() ? "window" : overflow));
+    if (window != 0 && options.overflow != kv::Overflow::kWindow)
+      return Fail(ErrorCode::kInvalidArgument, "--window goes with --overflow window, not with {}", overflow);
+  }
+  options.window = window;
+  options.sinks = sinks;
   SLUICE_TRY_ASSIGN(options.k_type, ParseKvType(kv_k.empty() ? kv : kv_k));
   SLUICE_TRY_ASSIGN(options.v_type, ParseKvType(kv_v.empty() ? kv : kv_v));
   return options;

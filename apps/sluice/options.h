@@ -26,10 +26,13 @@ struct ModelFlags {
   int64_t batch = 512;
   std::string kv = "f16", kv_k, kv_v;
   std::vector<std::string> overrides;
+  std::string overflow;  // empty: each command's own
+  int64_t window = 0, sinks = 4;
 
   void AddTo(CLI::App& command);
   Result<EngineOptions> Engine() const;
-  Result<ConversationOptions> Conversation() const;
+  // With what becomes of a full context where no flag says.
+  Result<ConversationOptions> Conversation(kv::Overflow overflow = kv::Overflow::kStop) const;
 };
 
 // How tokens are drawn; what is not given comes from the model's file or Sluice's defaults.

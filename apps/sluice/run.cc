@@ -8,6 +8,7 @@
 
 #include "answer_printer.h"
 #include "command.h"
+#include "glyphs.h"
 #include "options.h"
 #include "output.h"
 #include "sluice/terminal.h"
@@ -24,6 +25,7 @@ struct RunFlags {
   SamplingFlags sampling;
   AnswerFlags answer;
   std::string prompt, prompt_base64, file, system;
+  std::string snapshot;
   bool raw = false, json = false;
 };
 
@@ -59,6 +61,7 @@ void PrintJson(const Answer& answer, const Engine& engine, const ConversationOpt
   for (const chat::ToolCall& call : answer.generation.tool_calls)
     json["tool_calls"].push_back({{"name", call.name}, {"arguments", call.arguments}});
   json["prompt_tokens"] = answer.prompt_tokens;
+  json["cached_tokens"] = answer.cached_tokens;
   json["generated_tokens"] = answer.generation.tokens;
   json["finish_reason"] = session::Name(answer.generation.finish);
   json["ttft_ms"] = answer.first_token_seconds * 1000;
@@ -81,6 +84,12 @@ Result<int> Run(const RunFlags& flags) {
   SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.json));
   SLUICE_TRY_ASSIGN(options.sampling, flags.sampling.Over(opened.model->sampling()));
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(*opened.engine, opened.model, conversation_options));
+  if (!flags.snapshot.empty()) {
+    options.snapshot = flags.snapshot;
+    const Status loaded = conversation->Load(flags.snapshot);
+    if (!loaded && loaded.error().code != ErrorCode::kNotFound && !flags.json)
+      Note("the prompt is read anew: " + Printable(loaded.error().message));
+  }
   ProgressLine progress("reading the prompt");
   Watch(options, progress);
 
@@ -115,6 +124,8 @@ void AddRun(CLI::App& app, Action& action) {
   command->add_option("--prompt-base64", flags->prompt_base64, "The same, byte-exact through any charset");
   command->add_option("-f,--file", flags->file, "Append this file to the prompt");
   command->add_option("-s,--system", flags->system, "System message");
+  command->add_option("--snapshot", flags->snapshot,
+                      "Keep the model's state in this file, and begin with what it has: nothing is read twice");
   command->add_flag("--raw", flags->raw, "Continue the prompt as it is, without the chat template");
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   flags->answer.AddTo(*command);

@@ -32,6 +32,9 @@ struct ConversationOptions {
   kv::KvType k_type = kv::KvType::kF16;  // of the cache
   kv::KvType v_type = kv::KvType::kF16;
   bool rotate = true;  // rows of 4 and 5 bits before they are quantised; off only to measure what it gains
+  kv::Overflow overflow = kv::Overflow::kStop;  // what becomes of the past when the context is full
+  int64_t window = 0;  // kWindow: newest tokens that stay visible (0: what the context has beside the sinks)
+  int64_t sinks = 4;   // kWindow, kHeavy: first tokens that stay visible
 };
 
 struct AnswerOptions {
@@ -44,6 +47,7 @@ struct AnswerOptions {
   std::vector<chat::ToolDefinition> tools;
   const std::atomic<bool>* interrupt = nullptr;
   session::ReadProgress progress;   // of reading the prompt
+  std::string snapshot;             // a file to Save to behind the prompt, and again at the end (empty: none)
 };
 
 struct Answer {
@@ -72,6 +76,16 @@ class Conversation {
   void SetMessages(std::vector<chat::Message> messages);
   int64_t context_length() const;
   int64_t held_tokens() const;  // that the model's state covers
+  kv::Overflow overflow() const;
+
+  // Whether this model can go on when its context is full (kWindow), and if not why.
+  static Status GoesOn(const Model& model);
+
+  // Keeps the model's state, and that of the sampler, in a file: there whole or not at all. Errors: kIo.
+  Status Save(const std::string& path);
+  // Takes them from a file, so that a prompt that begins as the one before needn't be read again, and tokens are drawn
+  // as they would have been there. Messages are left alone. Errors: those of session::Session::Load; nothing is held then.
+  Status Load(const std::string& path);
 
   // Generates the next assistant turn and adds it to the messages. Errors: kDoesNotFit when the prompt is longer than
   // the context, with both numbers; kInvalidArgument for sampling options out of range or messages that the template

@@ -21,7 +21,9 @@ session::SessionOptions SessionOptionsFor(const ConversationOptions& options, in
           .batch = std::min(options.batch, context),
           .k_type = options.k_type,
           .v_type = options.v_type,
-          .rotate = options.rotate};
+          .rotate = options.rotate,
+          .overflow = options.overflow,
+          .sinks = options.sinks};
 }
 
 // `context`, halved while it does not fit and is above `smallest`.
@@ -61,8 +63,12 @@ struct Conversation::Impl {
   std::shared_ptr<const Model> model;
   std::unique_ptr<session::Session> session;
   std::vector<chat::Message> messages;
+  std::optional<sample::Sampler> sampler = std::nullopt;  // of the last answer
+  // From a snapshot: how tokens are drawn behind the first `loaded_tokens`.
+  std::optional<sample::SamplerState> loaded = std::nullopt;
+  int64_t loaded_tokens = 0;
 
-  Result<Answer> Run(std::span<const TokenId> ids, const chat::Capabilities& capabilities,
+  Result<Answer> Run(Conversation& self, std::span<const TokenId> ids, const chat::Capabilities& capabilities,
                      session::GenerateOptions generate, const AnswerOptions& options, const session::EventSink& sink);
 };
 
@@ -75,8 +81,14 @@ Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine,
     return Fail(ErrorCode::kInvalidArgument, "a context of {} and a batch of {} tokens; both must be positive",
                 options.context_length, options.batch);
   }
+  if (options.window < 0 || options.sinks < 0 ||
+      (options.context_length != 0 && options.window > options.context_length - options.sinks)) {
+    return Fail(ErrorCode::kInvalidArgument, "a window of {} tokens and {} sinks; together they are at most the context",
+                options.window, options.sinks);
+  }
   // When nobody said: the model's own up to a bound, as far as it fits.
-  const int64_t context = options.context_length != 0
+  const int64_t context = options.window != 0           ? options.window + options.sinks
+                          : options.context_length != 0
                               ? options.context_length
                               : FittingContext(engine, *model, options,
                                                std::min(model->config().context_length, kDefaultContext),
@@ -99,6 +111,25 @@ void Conversation::Add(chat::Message message) { impl_->messages.push_back(std::m
 void Conversation::SetMessages(std::vector<chat::Message> messages) { impl_->messages = std::move(messages); }
 int64_t Conversation::context_length() const { return impl_->session->context_length(); }
 int64_t Conversation::held_tokens() const { return static_cast<int64_t>(impl_->session->tokens().size()); }
+kv::Overflow Conversation::overflow() const { return impl_->session->overflow(); }
+
+Status Conversation::GoesOn(const Model& model) {
+  return session::Session::CheckOverflow(
+      model.parts(), {.context_length = kSmallestDefaultContext, .overflow = kv::Overflow::kWindow});
+}
+
+Status Conversation::Save(const std::string& path) {
+  if (!impl_->sampler) return impl_->session->Save(path, nullptr);
+  const sample::SamplerState state = impl_->sampler->Save();
+  return impl_->session->Save(path, &state);
+}
+
+Status Conversation::Load(const std::string& path) {
+  SLUICE_TRY(impl_->session->Load(path, &impl_->loaded));
+  impl_->loaded_tokens = held_tokens();
+  return {};
+}
+
 session::Session& Conversation::session() { return *impl_->session; }
 
 Result<Answer> Conversation::Reply(const AnswerOptions& options, const session::EventSink& sink) {
@@ -109,7 +140,7 @@ Result<Answer> Conversation::Reply(const AnswerOptions& options, const session::
                                                                              .tools = options.tools,
                                                                              .thinking = options.thinking}));
   SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, EncodePrompt(impl_->model->tokenizer(), prompt.segments));
-  SLUICE_TRY_ASSIGN(Answer answer, impl_->Run(ids, chat_template.capabilities(),
+  SLUICE_TRY_ASSIGN(Answer answer, impl_->Run(*this, ids, chat_template.capabilities(),
                                               {.parse_tools = !options.tools.empty(),
                                                .opens_reasoning = prompt.opens_reasoning},
                                               options, sink));
@@ -128,10 +159,10 @@ Result<Answer> Conversation::Complete(std::string_view text, const AnswerOptions
 
 Result<Answer> Conversation::CompleteIds(std::span<const TokenId> ids, const AnswerOptions& options,
                                          const session::EventSink& sink) {
-  return impl_->Run(ids, {}, {.raw = true}, options, sink);
+  return impl_->Run(*this, ids, {}, {.raw = true}, options, sink);
 }
 
-Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat::Capabilities& capabilities,
+Result<Answer> Conversation::Impl::Run(Conversation& self, std::span<const TokenId> ids, const chat::Capabilities& capabilities,
                                        session::GenerateOptions generate, const AnswerOptions& options,
                                        const session::EventSink& sink) {
   if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "the prompt is empty");
@@ -139,7 +170,8 @@ Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat:
     // Half a character would be held back from a whole one, and text is shown in whole ones.
     if (!text::IsValidUtf8(stop)) return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
   }
-  const int64_t room = session->context_length() - static_cast<int64_t>(ids.size());
+  const bool ends = session->overflow() == kv::Overflow::kStop;
+  const int64_t room = ends ? session->context_length() - static_cast<int64_t>(ids.size()) : kDefaultMaxTokens;
   if (room < 1) {
     return Fail(ErrorCode::kDoesNotFit,
                 "the prompt has {} tokens and the context holds {}, which leaves no room for an answer", ids.size(),
@@ -147,7 +179,7 @@ Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat:
   }
   sample::SamplerOptions sampling = options.sampling;
   if (!sampling.seed) sampling.seed = std::random_device{}();
-  SLUICE_TRY_ASSIGN(sample::Sampler sampler,
+  SLUICE_TRY_ASSIGN(sampler,
                     sample::Sampler::Create(sampling, {.vocab_size = static_cast<int32_t>(model->config().vocab_size),
                                                        .context_length = session->context_length(),
                                                        .append_piece = [this](int32_t token, std::string* out) {
@@ -160,7 +192,13 @@ Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat:
   answer.prompt_tokens = static_cast<int64_t>(ids.size());
   SLUICE_TRY_ASSIGN(answer.cached_tokens, session->Read(ids, options.progress));
   answer.read_seconds = clock.NowSeconds() - start;
-  for (const TokenId id : ids) sampler.Accept(id);
+  // What a snapshot has of the drawing holds where its tokens are the beginning of this prompt.
+  std::span<const TokenId> unheard = ids;
+  if (loaded && !options.sampling.seed && answer.cached_tokens == loaded_tokens && sampler->Restore(*loaded))
+    unheard = ids.subspan(static_cast<size_t>(loaded_tokens));
+  loaded.reset();
+  for (const TokenId id : unheard) sampler->Accept(id);
+  if (!options.snapshot.empty()) SLUICE_TRY(self.Save(options.snapshot));
 
   generate.max_tokens = options.max_tokens > 0 ? options.max_tokens : std::min(room, kDefaultMaxTokens);
   generate.stop = options.stop;
@@ -173,8 +211,9 @@ Result<Answer> Conversation::Impl::Run(std::span<const TokenId> ids, const chat:
     if (first_token == 0) first_token = clock.NowSeconds();
     quality.Add(id, shown);
   };
-  SLUICE_TRY_ASSIGN(answer.generation, session::Generate(*session, capabilities, sampler, generate, sink));
+  SLUICE_TRY_ASSIGN(answer.generation, session::Generate(*session, capabilities, *sampler, generate, sink));
   const double end = clock.NowSeconds();
+  if (!options.snapshot.empty()) SLUICE_TRY(self.Save(options.snapshot));
   if (first_token == 0) first_token = end;
   answer.first_token_seconds = first_token - start;
   answer.decode_seconds = end - first_token;

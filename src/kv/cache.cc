@@ -15,11 +15,18 @@ struct Layout {
   std::array<Retention, kPoolCount> retentions;
   std::array<size_t, kPoolCount> page_bytes = {};
   std::array<int64_t, kPoolCount> pages = {};
+  HeavyShape heavy;
 
   explicit Layout(const CacheConfig& config) {
     Retention& full = retentions[static_cast<size_t>(Pool::kFull)];
     Retention& sliding = retentions[static_cast<size_t>(Pool::kSliding)];
-    full = {.context = config.context_length,
+    if (config.overflow == Overflow::kHeavy) {
+      heavy = {.layers = static_cast<int>(config.layers.size()),
+               .slots = HeavyShape::SlotsFor(config.context_length),
+               .sinks = config.sinks};
+      page_bytes[static_cast<size_t>(Pool::kSets)] = AlignUp(heavy.bytes(), kAlignment);
+    }
+    full = {.context = heavy.slots > 0 ? heavy.slots : config.context_length,
             .window = config.window(),
             .sinks = config.overflow == Overflow::kWindow ? config.sinks : 0,
             .slack = Slack(config)};
@@ -32,8 +39,9 @@ struct Layout {
     CountPages(config);
   }
 
-  bool has_rings() const {
-    return PageBytes(Pool::kSliding) > 0 || retentions[static_cast<size_t>(Pool::kFull)].window > 0;
+  bool forgets() const {
+    return PageBytes(Pool::kSliding) > 0 || retentions[static_cast<size_t>(Pool::kFull)].window > 0 ||
+           heavy.slots > 0;
   }
   size_t PageBytes(Pool pool) const { return page_bytes[static_cast<size_t>(pool)]; }
   uint64_t Bytes() const {
@@ -66,12 +74,14 @@ struct Layout {
   void CountPages(const CacheConfig& config) {
     // A checkpoint shares its pages with the sequence that goes on from it, but for the half-filled last one
     // and for those that the sequence's rings have left behind.
-    const bool checkpoints = has_rings() && config.checkpoint_positions > 0;
+    const bool checkpoints = forgets() && config.checkpoint_positions > 0;
     for (size_t pool = 0; pool < kPoolCount; ++pool) {
       if (page_bytes[pool] == 0) continue;
-      pages[pool] = retentions[pool].pages() * config.n_sequences;
+      const bool sets = pool == static_cast<size_t>(Pool::kSets);
+      pages[pool] = (sets ? 1 : retentions[pool].pages()) * config.n_sequences;
       if (!checkpoints) continue;
-      const int64_t left_behind = std::min(config.checkpoint_positions, retentions[pool].window);
+      const int64_t kept = retentions[pool].window == 0 && !sets ? heavy.slots : retentions[pool].window;
+      const int64_t left_behind = std::min(config.checkpoint_positions, kept);
       pages[pool] += 1 + (left_behind > 0 ? PagesFor(left_behind + kCheckpointMargin) + 1 : 0);
     }
   }
@@ -83,11 +93,19 @@ Result<std::unique_ptr<Cache>> Cache::Create(const CacheConfig& config, memory::
   SLUICE_CHECK(config.context_length > 0 && config.n_sequences > 0 && config.max_batch > 0);
   SLUICE_CHECK(0 <= config.sinks && config.sinks < config.context_length);
   Layout layout(config);
+  SLUICE_CHECK(config.overflow != Overflow::kHeavy || (layout.heavy.slots >= HeavyShape::kSmallestContext &&
+                                                       config.sinks <= layout.heavy.most_sinks()));
   std::unique_ptr<Cache> cache(new Cache);
   cache->config_ = config;
   cache->places_ = std::move(layout.places);
   cache->retentions_ = layout.retentions;
-  SLUICE_TRY_ASSIGN(cache->arena_, memory::Arena::Create(layout.Bytes(), memory::Account::kKv, ledger));
+  cache->heavy_ = layout.heavy;
+  cache->order_.resize(static_cast<size_t>(layout.heavy.slots));
+  cache->gone_.resize(static_cast<size_t>(layout.heavy.slots));
+  // Where the context overflows the cache is going to be full: all of it is taken now, and memory stays flat.
+  const memory::Arena::Options options{.touch = config.overflow != Overflow::kStop};
+  SLUICE_TRY_ASSIGN(cache->arena_,
+                    memory::Arena::Create(layout.Bytes(), memory::Account::kKv, ledger, options));
   for (size_t pool = 0; pool < kPoolCount; ++pool) {
     const size_t bytes = static_cast<size_t>(layout.pages[pool]) * layout.page_bytes[pool];
     cache->pools_[pool] = PagePool(cache->arena_.Allocate(bytes, kAlignment).data(), layout.page_bytes[pool],
@@ -104,8 +122,8 @@ Cache::View Cache::view(int layer) const {
   return {.window = full.window, .sinks = full.sinks};
 }
 
-bool Cache::has_rings() const {
-  return pool(Pool::kSliding).count() > 0 || retention(Pool::kFull).window > 0;
+bool Cache::forgets() const {
+  return pool(Pool::kSliding).count() > 0 || retention(Pool::kFull).window > 0 || heavy_.slots > 0;
 }
 
 }  // namespace sluice::kv

@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "kernels/kv_rows.h"
+#include "kv/heavy_set.h"
 #include "kv/page_pool.h"
 #include "kv/page_table.h"
 #include "memory/arena.h"
@@ -44,6 +45,7 @@ struct LayerShape {
 enum class Overflow : uint8_t {
   kStop,    // nothing more is read
   kWindow,  // the first positions and the newest ones stay visible
+  kHeavy,   // and those in between that have drawn the most attention (heavy_set.h)
 };
 
 struct CacheConfig {
@@ -54,7 +56,7 @@ struct CacheConfig {
   int64_t context_length = 0;  // most positions that one sequence may have, or that a query sees (kWindow)
   int n_sequences = 1;         // full-length sequences that the pools have pages for
   Overflow overflow = Overflow::kStop;
-  int64_t sinks = 0;      // kWindow: first positions that stay visible, < context_length
+  int64_t sinks = 0;      // kWindow, kHeavy: first positions that stay visible, < context_length
   int64_t max_batch = 1;  // most positions that one sequence grows by in one pass
   // Where there are rings: pages for one checkpoint beside the sequences, as long as a sequence that goes on
   // from it has left no more than so many of its positions behind.
@@ -68,9 +70,9 @@ struct CacheConfig {
 // was.
 inline constexpr int64_t kCheckpointMargin = 64;
 
-// The two pools.
-enum class Pool : uint8_t { kFull, kSliding };
-inline constexpr size_t kPoolCount = 2;
+// The pools of pages. kSets has one "page" for each sequence of kHeavy: its HeavySet.
+enum class Pool : uint8_t { kFull, kSliding, kSets };
+inline constexpr size_t kPoolCount = 3;
 
 // Whether rows of this type are rotated (ops/hadamard.h) before they are quantised, where the cache wants it:
 // one large element of a block takes all the steps of 4 or 5 bits for itself, and rotation spreads it over
@@ -99,8 +101,10 @@ class Cache {
     int64_t sinks = 0;
   };
   View view(int layer) const;
+  const HeavyShape& heavy() const { return heavy_; }
+  HeavySet Set(int32_t page) const { return {heavy_, pool(Pool::kSets).data(page)}; }
   // Whether some layers keep less than the whole past.
-  bool has_rings() const;
+  bool forgets() const;
 
   // A page's slots of one head: [64, k_dim] keys and [64, v_dim] values, rows k_row_bytes / v_row_bytes
   // apart.
@@ -125,6 +129,7 @@ class Cache {
 
  private:
   friend struct Layout;
+  friend class Sequence;
   // Where a layer's keys and values lie: in which pool, how far into a page.
   struct Place {
     Pool pool;
@@ -138,6 +143,9 @@ class Cache {
   std::vector<Place> places_;  // by layer
   std::array<Retention, kPoolCount> retentions_;
   std::array<PagePool, kPoolCount> pools_;
+  HeavyShape heavy_;            // no slots unless the overflow is kHeavy
+  std::vector<int32_t> order_;  // [slots], scratch of an eviction
+  std::vector<uint8_t> gone_;   // [slots]
 };
 
 }  // namespace sluice::kv

@@ -34,6 +34,26 @@ void PageTable::Truncate(PagePool& pool, int64_t length) {
   if (first_ <= sinks || length == 0) first_ = 0;
 }
 
+bool PageTable::CanHold(int64_t length, int64_t first) const {
+  const int64_t end = PagesFor(length), sinks = retention_.sink_pages();
+  const int64_t needed = std::max(sinks, retention_.FirstSeen(length) / kPagePositions);
+  return 0 <= first && first <= std::min(end, needed) && (first == 0 || retention_.window > 0) &&
+         end - std::max(first, sinks) <= retention_.ring_pages();
+}
+
+int64_t PageTable::PagesToHold(int64_t length, int64_t first) const {
+  const int64_t end = PagesFor(length), sinks = retention_.sink_pages();
+  return std::min(end, sinks) + std::max<int64_t>(0, end - std::max(first, sinks));
+}
+
+void PageTable::Hold(PagePool& pool, int64_t length, int64_t first) {
+  SLUICE_CHECK(end_ == 0 && CanHold(length, first));
+  first_ = first;
+  for (; end_ < PagesFor(length); ++end_) {
+    if (end_ >= first_ || end_ < retention_.sink_pages()) pages_[Slot(end_)] = pool.Take();
+  }
+}
+
 PageTable PageTable::Share(PagePool& pool) const {
   ForEach([&](int64_t, int32_t page) { pool.Share(page); });
   return *this;

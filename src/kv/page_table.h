@@ -47,6 +47,7 @@ class PageTable {
     return index < end_ && (index >= first_ || index < retention_.sink_pages());
   }
   int64_t end() const { return end_; }
+  int64_t first() const { return first_; }
 
   // Whether a sequence of `length` positions, these held, can go on from there.
   bool CanTruncate(int64_t length) const {
@@ -64,6 +65,10 @@ class PageTable {
   void Truncate(PagePool& pool, int64_t length);
   // Makes page `index` the caller's own. Precondition: the pool has a free page if it is shared.
   void Own(PagePool& pool, int64_t index) { pages_[Slot(index)] = pool.Own(pages_[Slot(index)]); }
+  // For an empty table: to hold the pages of `length` positions, those of a ring from page `first` on.
+  bool CanHold(int64_t length, int64_t first) const;
+  int64_t PagesToHold(int64_t length, int64_t first) const;  // precondition: CanHold
+  void Hold(PagePool& pool, int64_t length, int64_t first);  // precondition: the pool has them
   // Another holder of the same pages.
   PageTable Share(PagePool& pool) const;
 

@@ -57,7 +57,7 @@ uint64_t EmbeddingRowBytes(const Weights& weights) {
 // Largest sizes over the layers.
 struct Widths {
   int64_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0, pairs = 0;
-  int group = 1;
+  int group = 1, heads = 1;
 };
 
 Widths WidthsOf(const Config& config) {
@@ -68,6 +68,7 @@ Widths WidthsOf(const Config& config) {
     widths.v = std::max<int64_t>(widths.v, static_cast<int64_t>(layer.n_kv_heads) * config.v_dim);
     widths.attended = std::max<int64_t>(widths.attended, static_cast<int64_t>(layer.n_heads) * config.v_dim);
     widths.d_ff = std::max(widths.d_ff, layer.d_ff);
+    widths.heads = std::max(widths.heads, layer.n_heads);
     widths.group = std::max(widths.group, layer.n_heads / layer.n_kv_heads);
   }
   widths.pairs = config.k_dim / 2;
@@ -97,8 +98,11 @@ struct Forward::Buffers {
   float* up;          // [max_batch, d_ff]
   float* cos[2];      // [max_batch, pairs], full and sliding layers
   float* sin[2];
-  float* back_cos[2];  // [max_batch, pairs], from each row back to where it sees the sinks from
+  float* back_cos[2];  // [max_batch, pairs], ops::Turns
   float* back_sin[2];
+  float* lap_cos[2];   // [pairs]
+  float* lap_sin[2];
+  float* weights;      // [max_batch, n_heads, 2], AttentionSpec::weights
   float* logits;      // [kLogitRows, vocab_size]
   std::span<std::byte> embedding_rows;  // one for each worker, as the file stores them
   ops::Activations input;
@@ -120,6 +124,7 @@ struct Forward::Buffers {
     take(&Buffers::attended, rows(widths.attended));
     take(&Buffers::ffn, rows(widths.d_ff));
     take(&Buffers::up, rows(widths.d_ff));
+    take(&Buffers::weights, rows(2 * widths.heads));
     take(&Buffers::logits, static_cast<uint64_t>(kLogitRows * config.vocab_size) * sizeof(float));
   }
 };
@@ -129,6 +134,7 @@ uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, 
   uint64_t total = 0;
   Buffers::ForEach(config, max_batch, [&](auto, uint64_t bytes) { total += AlignUp(bytes, 64); });
   total += 8 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
+  total += 4 * AlignUp(static_cast<uint64_t>(widths.pairs) * sizeof(float), 64);
   total += PlanActivations(config, weights, max_batch).Bytes();
   total += ops::WorkerScratch::Bytes(workers);
   total += AlignUp(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
@@ -166,6 +172,8 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
     Buffers& b = *forward->buffers_;
     for (float** table : {&b.cos[which], &b.sin[which], &b.back_cos[which], &b.back_sin[which]})
       *table = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
+    for (float** table : {&b.lap_cos[which], &b.lap_sin[which]})
+      *table = take(static_cast<uint64_t>(widths.pairs) * sizeof(float));
   }
 
   forward->buffers_->embedding_rows = arena.Allocate(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
@@ -237,13 +245,14 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
   const auto wanted = std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.wants_logits; });
   SLUICE_TRY(store_.BeginPass(static_cast<int>((wanted + kLogitRows - 1) / kLogitRows)));
   SLUICE_TRY(Embed(rows));
-  PrepareSinks(cache);
+  PrepareTurns(cache);
   for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
     SLUICE_TRY(RunLayer(layer, cache, go_on));
     Observe(Stage::kLayerOutput, layer, buffers_->hidden, config_.d_model);
   }
   SLUICE_TRY(Output(rows, sink, go_on));
   store_.EndPass();
+  for (const BatchRow& row : rows) row.sequence->Commit();
   return {};
 }
 
@@ -281,7 +290,7 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
     }
     for (size_t which = 0; which < 2; ++which) {
       const int64_t pairs = ropes_[which].pairs();
-      ropes_[which].Angles(position, b.cos[which] + i * pairs, b.sin[which] + i * pairs);
+      ropes_[which].Angles(rows_[static_cast<size_t>(i)].sequence->RopePosition(position), b.cos[which] + i * pairs, b.sin[which] + i * pairs);
     }
   });
   SLUICE_TRY(status);
@@ -290,13 +299,16 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
   return {};
 }
 
-void Forward::PrepareSinks(const kv::Cache& cache) {
-  const kv::Retention& full = cache.retention(kv::Pool::kFull);
-  if (full.sinks == 0) return;
+void Forward::PrepareTurns(const kv::Cache& cache) {
   Buffers& b = *buffers_;
+  const kv::Retention& full = cache.retention(kv::Pool::kFull);
+  const int64_t lap = cache.heavy().lap();
+  if (full.sinks == 0 && lap == 0) return;
+  for (size_t which = 0; which < 2; ++which) ropes_[which].Turn(lap, b.lap_cos[which], b.lap_sin[which]);
   ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
     const int64_t position = rows_[static_cast<size_t>(i)].position;
-    const int64_t back = ops::SinkView({full.window, full.sinks}, position) - position;
+    const int64_t back = lap > 0 ? 2 * lap - cache.heavy().FramePosition(position)
+                                 : ops::SinkView({full.window, full.sinks}, position) - position;
     for (size_t which = 0; which < 2; ++which) {
       const int64_t pairs = ropes_[which].pairs();
       ropes_[which].Turn(back, b.back_cos[which] + i * pairs, b.back_sin[which] + i * pairs);
@@ -304,13 +316,16 @@ void Forward::PrepareSinks(const kv::Cache& cache) {
   });
 }
 
-ops::TurnBack Forward::TurnBackOf(const LayerConfig& layer) const {
+ops::Turns Forward::TurnsOf(const LayerConfig& layer) const {
   if (!layer.rope) return {};
   const bool half = config_.recipe->rope == RopeStyle::kHalf;
+  const Buffers& b = *buffers_;
   return {.turn = half ? context_.kernels->rope_half : context_.kernels->rope_interleaved,
-          .cos = buffers_->back_cos[layer.sliding],
-          .sin = buffers_->back_sin[layer.sliding],
-          .pairs = ropes_[layer.sliding].pairs()};
+          .pairs = ropes_[layer.sliding].pairs(),
+          .back_cos = b.back_cos[layer.sliding],
+          .back_sin = b.back_sin[layer.sliding],
+          .lap_cos = b.lap_cos[layer.sliding],
+          .lap_sin = b.lap_sin[layer.sliding]};
 }
 
 void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, float* y) {
@@ -384,18 +399,19 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
   Observe(Stage::kQuery, index, b.q, w.q.rows());
   Observe(Stage::kKey, index, b.k, w.k.rows());
   Observe(Stage::kValue, index, b.v, w.v.rows());
-  ops::Attention(context_, b.attention,
-                 {.layer = index,
-                  .n_heads = layer.n_heads,
-                  .n_kv_heads = layer.n_kv_heads,
-                  .k_dim = config_.k_dim,
-                  .v_dim = config_.v_dim,
-                  .view = cache.view(index),
-                  .scale = config_.attention_scale,
-                  .softcap = config_.attention_softcap,
-                  .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
-                  .turn_back = TurnBackOf(layer)},
-                 cache, rows_, b.q, b.attended);
+  const ops::AttentionSpec spec{.layer = index,
+                                .n_heads = layer.n_heads,
+                                .n_kv_heads = layer.n_kv_heads,
+                                .k_dim = config_.k_dim,
+                                .v_dim = config_.v_dim,
+                                .view = cache.view(index),
+                                .scale = config_.attention_scale,
+                                .softcap = config_.attention_softcap,
+                                .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
+                                .turns = TurnsOf(layer),
+                                .weights = cache.heavy().slots > 0 ? b.weights : nullptr};
+  ops::Attention(context_, b.attention, spec, cache, rows_, b.q, b.attended);
+  if (spec.weights != nullptr) ops::AddScores(context_, b.attention, spec, cache, rows_, b.q);
   const int64_t width = w.o.weight.columns;
   if (w.attn_sub_norm.present) Normalize(w.attn_sub_norm, b.attended, width, b.attended);
 

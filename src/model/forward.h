@@ -90,9 +90,9 @@ class Forward {
   static void Withdraw(std::span<const BatchRow> rows);
   Status RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on);
   Status Embed(std::span<const BatchRow> rows);
-  // The angles by which queries past the window turn back to the sinks, where the cache has some.
-  void PrepareSinks(const kv::Cache& cache);
-  ops::TurnBack TurnBackOf(const LayerConfig& layer) const;
+  // The angles by which queries turn to tokens that are further away than the model knows (ops::Turns).
+  void PrepareTurns(const kv::Cache& cache);
+  ops::Turns TurnsOf(const LayerConfig& layer) const;
   Status RunLayer(int index, kv::Cache& cache, const GoOn& go_on);
   Status Attend(int index, const float* input, kv::Cache& cache, float* residual, const GoOn& go_on);
   void PrepareHeads(int index, kv::Cache& cache);

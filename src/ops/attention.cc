@@ -1,6 +1,7 @@
 #include "ops/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -22,7 +23,8 @@ size_t Floats(int heads, int width) {
 }
 size_t StateFloats(int group, int v_dim) { return Floats(group, 2 + v_dim); }
 size_t WorkerFloats(int group, int k_dim, int v_dim) {
-  return 2 * StateFloats(group, v_dim) + 2 * Floats(group, k_dim);
+  return 2 * StateFloats(group, v_dim) + AttentionScratch::kQueries * Floats(group, k_dim) +
+         StateFloats(group, kv::kPagePositions);
 }
 
 // Query heads [first_head, first_head + heads) of one row, which share a KV head.
@@ -34,7 +36,7 @@ struct Query {
   int heads;
 };
 
-// Visible positions [first, last), and the query that looks at them: what it is and where it stands.
+// Visible slots [first, last), and the query that looks at them: what it is and where it stands.
 struct Span {
   int64_t first, last;
   const float* q;
@@ -47,10 +49,11 @@ void Reset(const AttentionScratch::State& state, int heads, int v_dim) {
   std::fill_n(state.o, heads * v_dim, 0.0f);
 }
 
-// The visible positions of `span` in [first, last), tile by tile, into `state`.
+// The visible slots of `span` in [first, last), tile by tile, into `state`. `values` [64, v_dim] f32 stand in
+// for those of the cache if given.
 void AttendSpan(const runtime::Context& context, const AttentionSpec& spec, kv::Cache& cache,
                 const Query& query, const Span& span, int64_t first, int64_t last,
-                const AttentionScratch::State& state) {
+                const AttentionScratch::State& state, const float* values = nullptr) {
   const int kv_head = query.first_head / (spec.n_heads / spec.n_kv_heads);
   for (int64_t start = first / kTile * kTile; start < last; start += kTile) {
     const int64_t visible = std::max(first, start);
@@ -62,11 +65,12 @@ void AttendSpan(const runtime::Context& context, const AttentionSpec& spec, kv::
          .k_dim = spec.k_dim,
          .v_dim = spec.v_dim,
          .k_type = cache.config().k_type,
-         .v_type = cache.config().v_type,
+         .v_type = values != nullptr ? kv::KvType::kF32 : cache.config().v_type,
          .k = cache.Keys(spec.layer, page, kv_head),
          .k_row_bytes = cache.k_row_bytes(spec.layer),
-         .v = cache.Values(spec.layer, page, kv_head),
-         .v_row_bytes = cache.v_row_bytes(spec.layer),
+         .v = values != nullptr ? reinterpret_cast<const std::byte*>(values)
+                                : cache.Values(spec.layer, page, kv_head),
+         .v_row_bytes = values != nullptr ? kTile * sizeof(float) : cache.v_row_bytes(spec.layer),
          .first = static_cast<int>(visible - start),
          .last = static_cast<int>(std::min(last - start, kTile)),
          .scale = spec.scale,
@@ -94,63 +98,129 @@ void Merge(const AttentionScratch::State& merged, const AttentionScratch::State&
   }
 }
 
-// What `query` sees. Its heads are copied to the scratch where they have to be turned or rotated.
+// What a query sees, by ascending slots.
 struct Spans {
-  Span span[2];
-  int count;
-};
-Spans SpansOf(const AttentionScratch& scratch, int worker, const AttentionSpec& spec, const kv::Cache& cache,
-              const Query& query) {
-  const auto rotate = [&](float* q) {
-    for (int h = 0; h < query.heads; ++h) Hadamard(q + h * spec.k_dim, spec.k_dim);
-  };
-  const float* q = query.q;
-  if (cache.rotates_keys()) {
-    float* const rotated = scratch.query(worker);
-    std::copy_n(query.q, query.heads * spec.k_dim, rotated);
-    rotate(rotated);
-    q = rotated;
+  std::array<Span, AttentionScratch::kQueries> span;
+  int count = 0;
+  void Add(int64_t first, int64_t last, const float* q, int64_t position) {
+    if (first < last) span[static_cast<size_t>(count++)] = {first, last, q, position};
   }
+};
+
+// The versions of one query that its spans need, made in the scratch: turned, and rotated where keys are.
+class Queries {
+ public:
+  Queries(const AttentionScratch& scratch, int worker, const AttentionSpec& spec, const kv::Cache& cache,
+          const Query& query)
+      : scratch_(scratch), worker_(worker), spec_(spec), rotates_(cache.rotates_keys()), query_(query) {}
+
+  const float* AsItIs() { return rotates_ ? Rotate(Copy(query_.q)) : query_.q; }
+  // Turned back, and then forth by a lap if `lap`.
+  const float* Back(bool lap) {
+    if (spec_.turns.turn == nullptr) return AsItIs();
+    const Turns& turns = spec_.turns;
+    float* const q = Copy(query_.q);
+    Turn(q, turns.back_cos + query_.index * turns.pairs, turns.back_sin + query_.index * turns.pairs);
+    if (lap) Turn(q, turns.lap_cos, turns.lap_sin);
+    return rotates_ ? Rotate(q) : q;
+  }
+  const float* ByALap() {
+    if (spec_.turns.turn == nullptr) return AsItIs();
+    float* const q = Copy(query_.q);
+    Turn(q, spec_.turns.lap_cos, spec_.turns.lap_sin);
+    return rotates_ ? Rotate(q) : q;
+  }
+
+ private:
+  float* Copy(const float* q) {
+    float* const copy = scratch_.query(worker_, used_++);
+    std::copy_n(q, query_.heads * spec_.k_dim, copy);
+    return copy;
+  }
+  void Turn(float* q, const float* cos, const float* sin) {
+    for (int h = 0; h < query_.heads; ++h) spec_.turns.turn(q + h * spec_.k_dim, cos, sin, spec_.turns.pairs);
+  }
+  float* Rotate(float* q) {
+    for (int h = 0; h < query_.heads; ++h) Hadamard(q + h * spec_.k_dim, spec_.k_dim);
+    return q;
+  }
+
+  const AttentionScratch& scratch_;
+  const int worker_;
+  const AttentionSpec& spec_;
+  const bool rotates_;
+  const Query& query_;
+  int used_ = 0;
+};
+
+// kHeavy: the slots of a layer by laps (kv/heavy_set.h). Its own lap and the one before a query sees at true
+// distances, those before them as if two laps lay between.
+Spans HeavySpans(const AttentionSpec& spec, const kv::Cache& cache, const Query& query, Queries& queries) {
+  const kv::Sequence& sequence = *query.row->sequence;
+  const int64_t position = query.row->position;
+  const int64_t end = sequence.slot(position) + 1;
+  const int64_t lap = cache.heavy().lap();
+  const int64_t own = position / lap;
+  Spans spans;
+  if (own < 2) {
+    spans.Add(0, end, queries.AsItIs(), position);
+    return spans;
+  }
+  const std::span<const int32_t> positions =
+      sequence.set().positions(spec.layer).first(static_cast<size_t>(end));
+  const auto slot_of = [&](int64_t first_position) {
+    return std::ranges::lower_bound(positions, static_cast<int32_t>(first_position)) - positions.begin();
+  };
+  const int64_t first_lap = slot_of(lap), previous = slot_of((own - 1) * lap), newest = slot_of(own * lap);
+  spans.Add(0, first_lap, queries.Back(false), position);
+  if (own > 2) spans.Add(first_lap, previous, queries.Back(true), position);
+  spans.Add(previous, newest, queries.ByALap(), position);
+  spans.Add(newest, end, queries.AsItIs(), position);
+  return spans;
+}
+
+Spans SpansOf(const AttentionSpec& spec, const kv::Cache& cache, const Query& query, Queries& queries) {
+  if (query.row->sequence->keeps_heavy()) return HeavySpans(spec, cache, query, queries);
   const int64_t position = query.row->position;
   const int64_t first = spec.view.window > 0 ? std::max<int64_t>(0, position + 1 - spec.view.window) : 0;
-  if (first <= spec.view.sinks) return {{{0, position + 1, q, position}}, 1};
-  const Span newest{first, position + 1, q, position};
-  if (spec.view.sinks == 0) return {{newest}, 1};
-  const TurnBack& back = spec.turn_back;
-  const float* sink_q = q;
-  if (back.turn != nullptr) {
-    float* const turned = scratch.sink_query(worker);
-    std::copy_n(query.q, query.heads * spec.k_dim, turned);
-    for (int h = 0; h < query.heads; ++h)
-      back.turn(turned + h * spec.k_dim, back.cos + query.index * back.pairs,
-                back.sin + query.index * back.pairs, back.pairs);
-    if (cache.rotates_keys()) rotate(turned);
-    sink_q = turned;
+  Spans spans;
+  if (first <= spec.view.sinks) {
+    spans.Add(0, position + 1, queries.AsItIs(), position);
+  } else {
+    if (spec.view.sinks > 0)
+      spans.Add(0, spec.view.sinks, queries.Back(false), SinkView(spec.view, position));
+    spans.Add(first, position + 1, queries.AsItIs(), position);
   }
-  return {{{0, spec.view.sinks, sink_q, SinkView(spec.view, position)}, newest}, 2};
+  return spans;
 }
 
 void AttendQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
                  const AttentionSpec& spec, kv::Cache& cache, const Query& query, float* out) {
-  const Spans spans = SpansOf(scratch, worker, spec, cache, query);
+  Queries queries(scratch, worker, spec, cache, query);
+  const Spans spans = SpansOf(spec, cache, query, queries);
   const AttentionScratch::State total = scratch.merged(worker);
   const int64_t first = spans.span[0].first / kChunkPositions * kChunkPositions;
-  const int64_t last = spans.span[spans.count - 1].last;
+  const int64_t last = spans.span[static_cast<size_t>(spans.count) - 1].last;
   for (int64_t start = first; start < last; start += kChunkPositions) {
     const AttentionScratch::State state = start == first ? total : scratch.chunk(worker);
     bool seen = false;
-    for (int i = 0; i < spans.count; ++i) {
-      const int64_t from = std::max(spans.span[i].first, start);
-      const int64_t to = std::min(spans.span[i].last, start + kChunkPositions);
+    for (const Span& span : std::span(spans.span).first(static_cast<size_t>(spans.count))) {
+      const int64_t from = std::max(span.first, start);
+      const int64_t to = std::min(span.last, start + kChunkPositions);
       if (from >= to) continue;
       if (!seen) Reset(state, query.heads, spec.v_dim);
       seen = true;
-      AttendSpan(context, spec, cache, query, spans.span[i], from, to, state);
+      AttendSpan(context, spec, cache, query, span, from, to, state);
     }
     if (seen && start != first) Merge(total, state, query.heads, spec.v_dim);
   }
   for (int h = 0; h < query.heads; ++h) {
     const float inverse = 1.0f / total.l[h];
+    if (spec.weights != nullptr) {
+      float* const weights = spec.weights + (query.index * spec.n_heads + query.first_head + h) * 2;
+      weights[0] = total.m[h];
+      weights[1] = inverse;
+    }
     const float* o = total.o + h * spec.v_dim;
     for (int i = 0; i < spec.v_dim; ++i) out[h * spec.v_dim + i] = o[i] * inverse;
     if (cache.rotates_values()) Hadamard(out + h * spec.v_dim, spec.v_dim);
@@ -178,11 +248,14 @@ AttentionScratch::State AttentionScratch::At(int worker, int which) const {
   return {base, base + group_, base + 2 * group_};
 }
 
-float* AttentionScratch::query(int worker) const {
-  return floats_.data() + static_cast<size_t>(worker) * worker_floats_ + 2 * state_floats_;
+float* AttentionScratch::query(int worker, int which) const {
+  return At(worker, 2).m + static_cast<size_t>(which) * query_floats_;
 }
 
-float* AttentionScratch::sink_query(int worker) const { return query(worker) + query_floats_; }
+AttentionScratch::State AttentionScratch::tile(int worker) const {
+  float* const base = query(worker, kQueries);
+  return {base, base + group_, base + 2 * group_};
+}
 
 void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
                kv::Cache& cache, std::span<const AttentionRow> rows, const float* q, float* out) {
@@ -209,6 +282,65 @@ void Attention(const runtime::Context& context, const AttentionScratch& scratch,
                             });
 }
 
+namespace {
+
+// 64 values of which the i-th is 1 at i: a tile's outputs with them are its weights.
+struct Identity {
+  alignas(64) float value[kTile][kTile] = {};
+  constexpr Identity() {
+    for (int i = 0; i < kTile; ++i) value[i][i] = 1;
+  }
+};
+constexpr Identity kIdentity;
+
+// What one row's heads pay to the slots of one tile, into `scores` [64].
+void AddRowScores(const runtime::Context& context, const AttentionScratch& scratch, int worker,
+                  const AttentionSpec& spec, kv::Cache& cache, const Query& query, int64_t tile,
+                  std::span<float> scores) {
+  Queries queries(scratch, worker, spec, cache, query);
+  const Spans spans = SpansOf(spec, cache, query, queries);
+  const AttentionScratch::State state = scratch.tile(worker);
+  const float* const weights = spec.weights + (query.index * spec.n_heads + query.first_head) * 2;
+  Reset(state, query.heads, kTile);
+  for (int h = 0; h < query.heads; ++h)
+    state.m[h] = weights[h * 2];  // nothing is above it: what comes out is exp(s − m)
+  AttentionSpec one = spec;
+  one.v_dim = kTile;
+  for (const Span& span : std::span(spans.span).first(static_cast<size_t>(spans.count))) {
+    const int64_t from = std::max(span.first, tile * kTile), to = std::min(span.last, (tile + 1) * kTile);
+    if (from < to) AttendSpan(context, one, cache, query, span, from, to, state, &kIdentity.value[0][0]);
+  }
+  for (int h = 0; h < query.heads; ++h) {
+    for (int64_t i = 0; i < kTile; ++i)
+      scores[static_cast<size_t>(i)] =
+          std::fma(state.o[h * kTile + i], weights[h * 2 + 1], scores[static_cast<size_t>(i)]);
+  }
+}
+
+}  // namespace
+
+void AddScores(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
+               kv::Cache& cache, std::span<const AttentionRow> rows, const float* q) {
+  const int group = spec.n_heads / spec.n_kv_heads;
+  const int64_t tiles = cache.heavy().slots / kTile;
+  context.pool->ParallelFor(tiles, 1, [&](int64_t tile, int64_t, int worker) {
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const kv::Sequence& sequence = *rows[r].sequence;
+      if (sequence.slot(rows[r].position) < tile * kTile) continue;
+      const std::span<float> scores = sequence.set().scores(spec.layer, sequence.scores_under_way());
+      for (int head = 0; head < spec.n_heads; head += group) {
+        const Query query{.row = &rows[r],
+                          .index = static_cast<int64_t>(r),
+                          .q = q + (static_cast<int64_t>(r) * spec.n_heads + head) * spec.k_dim,
+                          .first_head = head,
+                          .heads = group};
+        AddRowScores(context, scratch, worker, spec, cache, query, tile,
+                     scores.subspan(static_cast<size_t>(tile * kTile), static_cast<size_t>(kTile)));
+      }
+    }
+  });
+}
+
 void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer, const AttentionRow& row,
                    const float* k, const float* v) {
   // x[n] → the row at `slot`.
@@ -222,8 +354,9 @@ void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer,
     kernels::StoreKvRow(*context.kernels, type, x, n, slot);
   };
   const kv::LayerShape& shape = cache.config().layers[static_cast<size_t>(layer)];
-  const int32_t page = row.sequence->page(layer, row.position / kTile);
-  const size_t slot = static_cast<size_t>(row.position % kTile);
+  const int64_t at = row.sequence->slot(row.position);
+  const int32_t page = row.sequence->page(layer, at / kTile);
+  const size_t slot = static_cast<size_t>(at % kTile);
   for (int head = 0; head < shape.n_kv_heads; ++head) {
     store(cache.config().k_type, cache.rotates_keys(), k + head * shape.k_dim, shape.k_dim,
           cache.Keys(layer, page, head) + slot * cache.k_row_bytes(layer));

@@ -19,15 +19,18 @@
 
 namespace sluice::ops {
 
-// How a query is turned back to look at sinks from where the window began to move (kv::Overflow::kWindow):
-// the model knows no greater distances. Sinks stay as they were stored, in whatever type: it is the query
-// that turns.
-struct TurnBack {
+// How a query is turned to look at tokens from where it does not stand, because the model knows no greater
+// distances. Tokens stay as they were stored, in whatever type: it is the query that turns.
+struct Turns {
   void (*turn)(float* x, const float* cos, const float* sin,
                int64_t pairs) = nullptr;  // null: nothing to turn
-  const float* cos = nullptr;  // [rows, pairs], of the angle from a row's position back to SinkView(…)
-  const float* sin = nullptr;
   int64_t pairs = 0;
+  // [rows, pairs], from where a row stands back to SinkView (kWindow), or to two laps (kHeavy)
+  const float* back_cos = nullptr;
+  const float* back_sin = nullptr;
+  // [pairs], by one lap forth (kHeavy)
+  const float* lap_cos = nullptr;
+  const float* lap_sin = nullptr;
 };
 
 // From where a query at `position` sees the sinks.
@@ -46,7 +49,9 @@ struct AttentionSpec {
   float scale = 1.0f;                   // of the scores
   float softcap = 0.0f;                 // 0 = none
   const float* alibi_slopes = nullptr;  // [n_heads] or null
-  TurnBack turn_back;
+  Turns turns;
+  float* weights =
+      nullptr;  // [rows, n_heads, 2] or null: takes each head's maximum m and 1 / l, for AddScores
 };
 
 // One row of a batch: whose past it sees, and where it stands in it. The row's own key is already in the
@@ -70,8 +75,10 @@ class AttentionScratch {
   };
   State chunk(int worker) const { return At(worker, 0); }
   State merged(int worker) const { return At(worker, 1); }
-  float* query(int worker) const;       // [group, k_dim]
-  float* sink_query(int worker) const;  // [group, k_dim]
+  static constexpr int kQueries = 4;
+  float* query(int worker, int which) const;  // [group, k_dim], which < kQueries
+  // State in which one tile's weights are found, o: [group, 64].
+  State tile(int worker) const;
 
  private:
   State At(int worker, int which) const;
@@ -83,6 +90,12 @@ class AttentionScratch {
 // q: [rows, n_heads · k_dim] → out: [rows, n_heads · v_dim].
 void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
                kv::Cache& cache, std::span<const AttentionRow> rows, const float* q, float* out);
+
+// kHeavy: adds to the scores under way of each row's sequence the attention that the row pays to every token:
+// a second pass over queries and keys, by the m and l that Attention has left in spec.weights. Sums go by the
+// order of rows, and of heads within a row.
+void AddScores(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
+               kv::Cache& cache, std::span<const AttentionRow> rows, const float* q);
 
 // Stores one row's keys [n_kv_heads, k_dim] and values [n_kv_heads, v_dim] at its position.
 void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer, const AttentionRow& row,

@@ -41,15 +41,33 @@ uint64_t Session::Bytes(const model::Model& model, const SessionOptions& options
 
 Status Session::CheckOverflow(const model::Model& model, const SessionOptions& options) {
   if (options.overflow == kv::Overflow::kStop) return {};
+  const model::Config& config = model.config();
   if (const weights::Matrix& positions = model.weights().position_embedding; positions) {
     return Fail(ErrorCode::kUnsupported,
                 "this model has learned its {} positions one by one and knows none beyond them: its context "
                 "can't overflow",
                 positions.rows);
   }
-  if (options.sinks < 0 || options.sinks >= options.context_length) {
+  const bool heavy = options.overflow == kv::Overflow::kHeavy;
+  if (heavy &&
+      std::ranges::any_of(config.layers, [](const model::LayerConfig& layer) { return layer.window > 0; })) {
+    return Fail(ErrorCode::kUnsupported,
+                "this model has layers with a sliding window, which keep no more than that: heavy tokens "
+                "can't be kept");
+  }
+  if (heavy && config.alibi_max_bias > 0) {
+    return Fail(ErrorCode::kUnsupported,
+                "this model weighs tokens by their distance (ALiBi): heavy tokens can't be kept");
+  }
+  if (heavy && options.context_length < kv::HeavyShape::kSmallestContext) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "a context of {} tokens is too short to keep heavy ones; it takes {}", options.context_length,
+                kv::HeavyShape::kSmallestContext);
+  }
+  const int64_t most_sinks = heavy ? options.context_length / 4 / 32 * 32 : options.context_length - 1;
+  if (options.sinks < 0 || options.sinks > most_sinks) {
     return Fail(ErrorCode::kInvalidArgument, "{} sinks in a context of {} tokens; expected 0 to {}",
-                options.sinks, options.context_length, options.context_length - 1);
+                options.sinks, options.context_length, most_sinks);
   }
   return {};
 }
@@ -75,6 +93,7 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
   SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(), model.store(),
                                                               options.context_length, options.batch));
   session->tokens_.reserve(session->most_tokens_);
+  session->checkpoint_logits_.reserve(static_cast<size_t>(model.config().vocab_size));
   session->logits_.reserve(static_cast<size_t>(model.config().vocab_size));
   session->rows_.reserve(static_cast<size_t>(options.batch));
   return session;
@@ -106,21 +125,38 @@ Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& 
   while (kept < std::min(ids.size(), tokens_.size()) && ids[kept] == tokens_[kept]) ++kept;
   const bool have_logits = kept == ids.size() && kept == tokens_.size() && !logits_.empty();
   if (have_logits) return static_cast<int64_t>(kept);
+  if (checkpoint_ && kept == ids.size() && checkpoint_->length() == static_cast<int64_t>(kept)) {
+    // The same prompt once more.
+    sequence_->Restore(*checkpoint_);
+    tokens_.resize(kept);
+    logits_ = checkpoint_logits_;
+    return static_cast<int64_t>(kept);
+  }
   kept = std::min(kept, ids.size() - 1);  // the last one is read again, for its logits
   kept = static_cast<size_t>(Truncate(static_cast<int64_t>(kept)));
 
-  const size_t batch = static_cast<size_t>(options_.batch);
-  for (size_t first = kept; first < ids.size(); first += batch) {
-    const std::span<const TokenId> part = ids.subspan(first, std::min(batch, ids.size() - first));
+  for (size_t first = kept; first < ids.size();) {
+    const std::span<const TokenId> part = NextBatch(ids.subspan(first));
     const auto report = [&](size_t done) {
       return !progress || progress(static_cast<int64_t>(done), static_cast<int64_t>(ids.size()));
     };
     SLUICE_TRY(Run(part, false, TakeLogits(), [&] { return report(first); }));
-    if (!report(first + part.size())) return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
+    first += part.size();
+    if (!report(first)) return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
   }
   checkpoint_.reset();
-  if (cache_->has_rings()) checkpoint_ = sequence_->Checkpoint();
+  if (cache_->forgets()) TakeCheckpoint();
   return static_cast<int64_t>(kept);
+}
+
+std::span<const TokenId> Session::NextBatch(std::span<const TokenId> ids) const {
+  const int64_t most = std::min(options_.batch, sequence_->BatchRoom());
+  return ids.first(std::min(ids.size(), static_cast<size_t>(most)));
+}
+
+void Session::TakeCheckpoint() {
+  checkpoint_ = sequence_->Checkpoint();
+  checkpoint_logits_ = logits_;
 }
 
 Status Session::Advance(TokenId id, const model::GoOn& go_on) {
@@ -133,13 +169,13 @@ model::LogitsSink Session::TakeLogits() {
 
 Status Session::ReadAll(std::span<const TokenId> ids,
                         const std::function<void(size_t, std::span<const float>)>& sink) {
-  const size_t batch = static_cast<size_t>(options_.batch);
-  for (size_t first = 0; first < ids.size(); first += batch) {
-    const std::span<const TokenId> part = ids.subspan(first, std::min(batch, ids.size() - first));
+  for (size_t first = 0; first < ids.size();) {
+    const std::span<const TokenId> part = NextBatch(ids.subspan(first));
     SLUICE_TRY(Run(part, true, [&](size_t row, std::span<const float> logits) {
       sink(first + row, logits);
       if (first + row + 1 == ids.size()) logits_.assign(logits.begin(), logits.end());
     }));
+    first += part.size();
   }
   return {};
 }

@@ -16,10 +16,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gguf/byte_source.h"
 #include "kv/sequence.h"
 #include "model/forward.h"
 #include "model/model.h"
 #include "runtime/context.h"
+#include "sample/sampler.h"
 #include "text/vocabulary.h"
 
 namespace sluice::session {
@@ -33,7 +35,7 @@ struct SessionOptions {
   kv::KvType v_type = kv::KvType::kF16;
   bool rotate = true;  // kv::CacheConfig::rotate
   kv::Overflow overflow = kv::Overflow::kStop;
-  int64_t sinks = 4;                    // first tokens that stay visible (kWindow)
+  int64_t sinks = 4;                    // first tokens that stay visible (kWindow, kHeavy)
   int64_t checkpoint_positions = 1024;  // kv::CacheConfig::checkpoint_positions
 };
 
@@ -86,9 +88,23 @@ class Session {
   // something is read.
   int64_t Truncate(int64_t length);
 
+  // Writes what the session holds to a file, and a sampler's state if there is one: the file is there whole
+  // or not at all, and one that was there before stays until then. Errors: kIo.
+  Status Save(const std::string& path, const sample::SamplerState* sampler);
+  // Holds what a file has, in place of what the session held; nothing is read again. The sampler's state is
+  // none where the file has none. Errors, after which nothing is held: kInvalidArgument for a file of another
+  // model or other options, with the reason; kCorrupt, kUnsupported, kDoesNotFit, kNotFound, kIo.
+  Status Load(const std::string& path, std::optional<sample::SamplerState>* sampler);
+  Status LoadFrom(const gguf::ByteSource& source, std::optional<sample::SamplerState>* sampler);
+
  private:
   Session(const model::Model& model, const SessionOptions& options);
   model::LogitsSink TakeLogits();
+  // The first of `ids` that are read in one go.
+  std::span<const TokenId> NextBatch(std::span<const TokenId> ids) const;
+  void TakeCheckpoint();
+  Result<uint64_t> ModelFingerprint();
+  Status ReadSnapshot(const gguf::ByteSource& source, std::optional<sample::SamplerState>* sampler);
   Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink,
              const model::GoOn& go_on = {});
 
@@ -99,6 +115,8 @@ class Session {
   std::unique_ptr<kv::Sequence> sequence_;
   std::optional<kv::Sequence> checkpoint_;  // of the first tokens_
   std::unique_ptr<model::Forward> forward_;
+  std::vector<float> checkpoint_logits_;
+  std::optional<uint64_t> fingerprint_;  // of the model, once it was needed
   std::vector<TokenId> tokens_;
   std::vector<float> logits_;
   std::vector<model::BatchRow> rows_;  // of the batch under way
