@@ -45,7 +45,8 @@ ALLOWED = {
 ALLOWED = {folder: set(names.split()) for folder, names in ALLOWED.items()}
 # The implementation of include/sluice stands on everything; its headers hand out types of these folders as they are.
 ALLOWED["api"] = set(ALLOWED) | {"public"}
-ALLOWED["public"] = set("base platform runtime text chat gguf kv model sample session quantize eval".split())
+ALLOWED["public"] = set("base platform runtime text chat gguf weights kv plan model sample session quantize"
+                        " eval".split())
 
 # Headers that are no part of standard C++, and where they may be used. "apps" includes the server and the page.
 LIBRARIES = [
@@ -54,7 +55,7 @@ LIBRARIES = [
     (r"utf8proc\.h", "text chat eval apps"),
     (r"liburing\.h", "io"),
     (r"string\.h", "chat"),  # memmem: linear, which std::search isn't
-    (r"nlohmann/", "chat sample session convert eval api apps"),
+    (r"nlohmann/", "chat plan sample session convert eval api apps"),
     (r"CLI/", "apps"),
     (r"httplib\.h", "apps"),
     (r"curl/", "apps"),

@@ -22,7 +22,9 @@ struct BenchFlags {
 
 Result<int> RunBench(BenchFlags flags) {
   SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.json));
+  if (flags.options.conversation.context_length == 0) flags.options.conversation.context_length = BenchContext(flags.options);
+  SLUICE_TRY_ASSIGN(const OpenedModel opened,
+                    OpenModel(flags.model, flags.options.conversation, flags.json, kBenchReserveBytes));
   SLUICE_TRY_ASSIGN(const BenchReport report,
                     Bench(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
   constexpr double kGiga = 1e9;

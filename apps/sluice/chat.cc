@@ -38,7 +38,7 @@ Result<int> Chat(const ChatFlags& flags) {
     resumed = names.front();
   }
 
-  SLUICE_TRY_ASSIGN(OpenedModel opened, OpenModel(flags.model, false));
+  SLUICE_TRY_ASSIGN(OpenedModel opened, OpenModel(flags.model, options, false));
   SLUICE_TRY_ASSIGN(settings.answer.sampling, flags.sampling.Over(opened.model->sampling()));
   const bool said = !flags.model.overflow.empty() || flags.model.window != 0;
   if (!said && !Conversation::GoesOn(*opened.model)) options.overflow = kv::Overflow::kStop;

@@ -30,6 +30,7 @@ void AddEval(CLI::App& app, Action& action);
 void AddInspect(CLI::App& app, Action& action);
 void AddList(CLI::App& app, Action& action);
 void AddLogits(CLI::App& app, Action& action);
+void AddPlan(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
 void AddSynth(CLI::App& app, Action& action);
 void AddTemplate(CLI::App& app, Action& action);

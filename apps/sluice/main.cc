@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
   AddTemplate(app, action);
   AddLogits(app, action);
   AddEval(app, action);
+  AddPlan(app, action);
   AddBench(app, action);
   AddSynth(app, action);
   if (argc <= 1) {

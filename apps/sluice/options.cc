@@ -14,11 +14,17 @@ void ModelFlags::AddTo(CLI::App& command) {
   command.add_option("-t,--threads", threads, "Worker threads (default: one for each big core)");
   command.add_option("--kernels", kernels, "Kernels by name, e.g. scalar or avx2 (default: the fastest)");
   command.add_option("--memory", memory, "Budget for everything, e.g. 8G (default: what is free, less a reserve)");
+  command.add_option("--residency", residency,
+                     "Where weights live: auto, resident, pin, lru or mmap (default: auto, resident if all fits, else pin)");
+  command.add_flag("--strict", strict, "Refuse what was not asked for: a shorter context, fewer bits of KV, streaming");
+  command.add_option("--ring", ring, "Memory that streamed weights pass through (default: 64M)");
+  command.add_option("--io", io, "How storage is read: auto, uring or pread (default: auto)");
+  command.add_option("--lru-blocks", lru_blocks, "Blocks in the cache of --residency lru (default: 2)");
   command.add_option("-c,--ctx-size,--context", context_length,
                      "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
-  command.add_option("--batch", batch, "Tokens of a prompt read in one go")->capture_default_str();
-  command.add_option("--kv", kv, "Type of the KV cache: " + std::string(kv::KvTypeNames()))
-      ->capture_default_str();
+  command.add_option("--batch", batch, "Tokens of a prompt read in one go (default: 512, less where the budget is short)");
+  command.add_option("--kv", kv, "Type of the KV cache: " + std::string(kv::KvTypeNames()) +
+                                     " (default: f16, fewer bits where the budget is short)");
   command.add_option("--kv-k", kv_k, "Type of its keys alone (also -ctk)");
   command.add_option("--kv-v", kv_v, "Type of its values alone (also -ctv)");
   command.add_option("--overflow", overflow,
@@ -53,6 +59,15 @@ Result<kv::KvType> ParseKvType(const std::string& name) {
               kv::KvTypeNames());
 }
 
+Result<std::optional<weights::Residency>> ParseResidency(const std::string& name) {
+  if (name.empty() || name == "auto") return std::optional<weights::Residency>();
+  for (const auto residency : {weights::Residency::kResident, weights::Residency::kPin, weights::Residency::kLru,
+                               weights::Residency::kMmap}) {
+    if (weights::ResidencyName(residency) == name) return std::optional(residency);
+  }
+  return Fail(ErrorCode::kInvalidArgument, "--residency '{}'; expected auto, resident, pin, lru or mmap", name);
+}
+
 }  // namespace
 
 Result<ConversationOptions> ModelFlags::Conversation(kv::Overflow unsaid) const {
@@ -64,8 +79,39 @@ Result<ConversationOptions> ModelFlags::Conversation(kv::Overflow unsaid) const 
   }
   options.window = window;
   options.sinks = sinks;
-  SLUICE_TRY_ASSIGN(options.k_type, ParseKvType(kv_k.empty() ? kv : kv_k));
-  SLUICE_TRY_ASSIGN(options.v_type, ParseKvType(kv_v.empty() ? kv : kv_v));
+  const std::string& k = kv_k.empty() ? kv : kv_k;
+  const std::string& v = kv_v.empty() ? kv : kv_v;
+  if (!k.empty()) {
+    SLUICE_TRY_ASSIGN(options.k_type, ParseKvType(k));
+  }
+  if (!v.empty()) {
+    SLUICE_TRY_ASSIGN(options.v_type, ParseKvType(v));
+  }
+  return options;
+}
+
+Result<ModelOptions> ModelFlags::Model(const ConversationOptions& conversation) const {
+  ModelOptions options{.overrides = overrides, .conversation = conversation, .strict = strict};
+  SLUICE_TRY_ASSIGN(options.residency, ParseResidency(residency));
+  if (!ring.empty()) {
+    SLUICE_TRY_ASSIGN(options.store.ring_bytes, ParseSize(ring));
+  }
+  if (lru_blocks) options.store.lru_blocks = *lru_blocks;
+  if (io == "uring") {
+    options.store.backend = sluice::io::IoBackend::kUring;
+  } else if (io == "pread") {
+    options.store.backend = sluice::io::IoBackend::kPread;
+  } else if (!io.empty() && io != "auto") {
+    return Fail(ErrorCode::kInvalidArgument, "--io '{}'; expected auto, uring or pread", io);
+  }
+  // A flag of one mode beside another would silently do nothing.
+  const bool may_stream = !options.residency || *options.residency == weights::Residency::kPin;
+  if (!ring.empty() && !may_stream) {
+    return Fail(ErrorCode::kInvalidArgument, "--ring belongs to --residency pin, not to {}", residency);
+  }
+  if (lru_blocks && options.residency != weights::Residency::kLru) {
+    return Fail(ErrorCode::kInvalidArgument, "--lru-blocks belongs to --residency lru");
+  }
   return options;
 }
 
@@ -157,16 +203,22 @@ Status ParseThinking(std::string_view flag, const std::string& value, AnswerOpti
   return {};
 }
 
-Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet) {
-  SLUICE_TRY_ASSIGN(EngineOptions options, flags.Engine());
+Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions& conversation, bool quiet,
+                              uint64_t reserve_bytes) {
+  SLUICE_TRY_ASSIGN(EngineOptions engine_options, flags.Engine());
+  SLUICE_TRY_ASSIGN(ModelOptions options, flags.Model(conversation));
   SLUICE_TRY_ASSIGN(const std::string path, ResolveModel(flags.model));
-  if (!quiet) options.log = [](LogLevel, const std::string& text) { Note(text); };
+  if (!quiet) engine_options.log = [](LogLevel, const std::string& text) { Note(text); };
   OpenedModel opened;
-  SLUICE_TRY_ASSIGN(opened.engine, Engine::Create(options));
-  SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path, {.overrides = flags.overrides}));
-  if (!quiet) {
-    for (const std::string& warning : opened.model->warnings()) Note(Printable(warning));
-  }
+  SLUICE_TRY_ASSIGN(opened.engine, Engine::Create(engine_options));
+  options.reserve_bytes = reserve_bytes;
+  SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path, options));
+  if (quiet) return opened;
+  for (const std::string& warning : opened.model->warnings()) Note(Printable(warning));
+  const plan::Plan& plan = opened.model->plan();
+  for (const std::string& step : plan.steps) Note(step);
+  // Who gave no budget, and lost nothing to it, is not told of it.
+  if (!plan.steps.empty() || !flags.memory.empty() || !flags.residency.empty()) Note(plan::Summary(plan));
   return opened;
 }
 

@@ -22,9 +22,14 @@ struct ModelFlags {
   int threads = 0;
   std::string kernels;
   std::string memory;  // a size; empty: the default budget
+  std::string residency;  // "" or "auto": the plan decides
+  std::string ring;       // a size
+  std::optional<int> lru_blocks;
+  std::string io;         // "", "auto", "uring" or "pread"
+  bool strict = false;
   int64_t context_length = 0;
-  int64_t batch = 512;
-  std::string kv = "f16", kv_k, kv_v;
+  std::optional<int64_t> batch;
+  std::string kv, kv_k, kv_v;  // empty: the plan decides
   std::vector<std::string> overrides;
   std::string overflow;  // empty: each command's own
   int64_t window = 0, sinks = 4;
@@ -33,6 +38,8 @@ struct ModelFlags {
   Result<EngineOptions> Engine() const;
   // With what becomes of a full context where no flag says.
   Result<ConversationOptions> Conversation(kv::Overflow overflow = kv::Overflow::kStop) const;
+  // All of what the flags say of a model that is to be used for `conversation`.
+  Result<ModelOptions> Model(const ConversationOptions& conversation) const;
 };
 
 // How tokens are drawn; what is not given comes from the model's file or Sluice's defaults.
@@ -62,12 +69,14 @@ struct AnswerFlags {
 // Sets thinking and think_budget from "on", "off" or a number of tokens. Errors: kInvalidArgument, naming `flag`.
 Status ParseThinking(std::string_view flag, const std::string& value, AnswerOptions* options);
 
-// The model of `flags` on a new engine, with loading progress and warnings shown on stderr unless `quiet`.
+// The model of `flags` on a new engine, with room for one conversation at a time. Warnings and what the plan had to give
+// up are shown on stderr unless `quiet`. `reserve_bytes` of the budget are left for others.
 struct OpenedModel {
   std::unique_ptr<sluice::Engine> engine;
   std::shared_ptr<const sluice::Model> model;
 };
-Result<OpenedModel> OpenModel(const ModelFlags& flags, bool quiet);
+Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions& conversation, bool quiet,
+                              uint64_t reserve_bytes = 0);
 
 // A number from text such as "-inf" or "1.5".
 Result<double> ParseNumber(const std::string& text);

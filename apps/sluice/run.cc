@@ -53,7 +53,7 @@ Result<std::string> ReadPrompt(const RunFlags& flags) {
   return prompt;
 }
 
-void PrintJson(const Answer& answer, const Engine& engine, const ConversationOptions& options) {
+void PrintJson(const Answer& answer, const Engine& engine, const plan::Plan& plan) {
   nlohmann::ordered_json json;
   json["text"] = answer.generation.text;
   json["text_base64"] = EncodeBase64(answer.generation.text);
@@ -70,8 +70,8 @@ void PrintJson(const Answer& answer, const Engine& engine, const ConversationOpt
   json["peak_rss_bytes"] = ProcessUsage().peak_rss_bytes;
   json["threads"] = engine.threads();
   json["kernels"] = engine.kernels();
-  json["kv_k_type"] = kv::Name(options.k_type);
-  json["kv_v_type"] = kv::Name(options.v_type);
+  json["kv_k_type"] = kv::Name(plan.kv.k_type);
+  json["kv_v_type"] = kv::Name(plan.kv.v_type);
   json["seed"] = answer.seed;
   if (!answer.hint.empty()) json["hint"] = answer.hint;
   std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
@@ -81,7 +81,7 @@ Result<int> Run(const RunFlags& flags) {
   SLUICE_TRY_ASSIGN(AnswerOptions options, flags.answer.Answer());
   SLUICE_TRY_ASSIGN(const ConversationOptions conversation_options, flags.model.Conversation());
   SLUICE_TRY_ASSIGN(const std::string prompt, ReadPrompt(flags));
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.json));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, conversation_options, flags.json));
   SLUICE_TRY_ASSIGN(options.sampling, flags.sampling.Over(opened.model->sampling()));
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(*opened.engine, opened.model, conversation_options));
   if (!flags.snapshot.empty()) {
@@ -105,7 +105,7 @@ Result<int> Run(const RunFlags& flags) {
     SLUICE_TRY_ASSIGN(answer, conversation->Reply(options, sink));
   }
   if (flags.json) {
-    PrintJson(answer, *opened.engine, conversation_options);
+    PrintJson(answer, *opened.engine, opened.model->plan());
   } else {
     printer.Finish();
     if (!answer.hint.empty()) Note(answer.hint);

@@ -21,6 +21,12 @@ struct BenchOptions {
   ConversationOptions conversation;
 };
 
+// The context that these options take.
+int64_t BenchContext(const BenchOptions& options);
+
+// What Bench takes of the budget beside the conversation, at least: a buffer for the roof.
+inline constexpr uint64_t kBenchReserveBytes = 256 << 20;
+
 // One repetition, beside the roof that bounds it: the mean of a reading right before and one right after.
 struct BenchSample {
   double tokens_per_second = 0;

@@ -18,24 +18,13 @@
 #include "base/result.h"
 #include "chat/messages.h"
 #include "chat/output_parser.h"
-#include "kv/cache.h"
 #include "sample/options.h"
 #include "session/generator.h"
+#include "sluice/conversation_options.h"
 #include "sluice/engine.h"
 #include "sluice/model.h"
 
 namespace sluice {
-
-struct ConversationOptions {
-  int64_t context_length = 0;  // tokens; 0: the model's own, at most 8192, less where the budget is short
-  int64_t batch = 512;         // tokens of a prompt that are read in one go
-  kv::KvType k_type = kv::KvType::kF16;  // of the cache
-  kv::KvType v_type = kv::KvType::kF16;
-  bool rotate = true;  // rows of 4 and 5 bits before they are quantised; off only to measure what it gains
-  kv::Overflow overflow = kv::Overflow::kStop;  // what becomes of the past when the context is full
-  int64_t window = 0;  // kWindow: newest tokens that stay visible (0: what the context has beside the sinks)
-  int64_t sinks = 4;   // kWindow, kHeavy: first tokens that stay visible
-};
 
 struct AnswerOptions {
   sample::SamplerOptions sampling;  // start from Model::sampling()
@@ -66,9 +55,10 @@ struct Answer {
 
 class Conversation {
  public:
-  // Errors: kDoesNotFit with the numbers when the budget can't hold even a small context, or the one asked for.
+  // What `options` leave open is as the model's plan has it. Errors: kDoesNotFit with the numbers when the budget doesn't
+  // hold it beside what is there already.
   static Result<std::unique_ptr<Conversation>> Create(const Engine& engine, std::shared_ptr<const Model> model,
-                                                      const ConversationOptions& options);
+                                                      const ConversationOptions& options = {});
   ~Conversation();
 
   const std::vector<chat::Message>& messages() const;

@@ -9,8 +9,7 @@ namespace sluice {
 
 namespace {
 
-// At least what no usual cache holds; as large as the weights, so that both meet the same caches.
-constexpr uint64_t kSmallestRoofBuffer = 256 * kMiB;
+// As large as the weights, so that both meet the same caches, within bounds: at least what no usual cache holds.
 constexpr uint64_t kLargestRoofBuffer = kGiB;
 
 double Median(std::vector<double> values) {
@@ -71,6 +70,10 @@ double BenchReport::prefill_share_of_peak() const {
                   [&](const BenchSample& s) { return s.tokens_per_second * macs / s.int8_macs_per_second; });
 }
 
+int64_t BenchContext(const BenchOptions& options) {
+  return std::max({options.prompt_tokens, options.depth + options.decode_tokens + 1, int64_t{64}});
+}
+
 Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> model,
                           const BenchOptions& options, const std::function<bool()>& go_on) {
   const auto countable = [](int64_t tokens) { return tokens >= 0 && tokens <= kMostTokens; };
@@ -84,16 +87,15 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
   report.weight_bytes_per_token = model->parts().weights().bytes_per_token;
   report.multiplications_per_token = model->parts().weights().multiplications_per_token;
   ConversationOptions conversation_options = options.conversation;
-  if (conversation_options.context_length == 0) {
-    conversation_options.context_length =
-        std::max({options.prompt_tokens, options.depth + options.decode_tokens + 1, int64_t{64}});
-  }
+  if (conversation_options.context_length == 0) conversation_options.context_length = BenchContext(options);
   const int64_t vocab_size = model->config().vocab_size;
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(engine, model, conversation_options));
   session::Session& session = conversation->session();
-  SLUICE_TRY_ASSIGN(plan::Roof roof, plan::Roof::Create(engine.context(),
-                                                        std::clamp(report.weight_bytes_per_token,
-                                                                   kSmallestRoofBuffer, kLargestRoofBuffer)));
+  const uint64_t room = engine.context().ledger->Snapshot().available_bytes();
+  SLUICE_TRY_ASSIGN(plan::Roof roof,
+                    plan::Roof::Create(engine.context(),
+                                       std::clamp(report.weight_bytes_per_token, kBenchReserveBytes,
+                                                  std::clamp(room / 2, kBenchReserveBytes, kLargestRoofBuffer))));
   const Clock& clock = *engine.context().clock;
   const std::vector<TokenId> ids = AnyIds(
       std::max({options.prompt_tokens, options.depth + options.decode_tokens, int64_t{1}}), vocab_size);

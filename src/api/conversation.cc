@@ -12,40 +12,30 @@ namespace sluice {
 
 namespace {
 
-constexpr int64_t kDefaultContext = 8192;
-constexpr int64_t kSmallestDefaultContext = 256;
 constexpr int64_t kDefaultMaxTokens = 4096;
 
-session::SessionOptions SessionOptionsFor(const ConversationOptions& options, int64_t context) {
+// What the options leave open is as the plan has it.
+session::SessionOptions SessionOptionsFor(const plan::Plan& plan, const ConversationOptions& options) {
+  const int64_t context = options.window != 0           ? options.window + options.sinks
+                          : options.context_length != 0 ? options.context_length
+                                                        : plan.kv.context_length;
   return {.context_length = context,
-          .batch = std::min(options.batch, context),
-          .k_type = options.k_type,
-          .v_type = options.v_type,
+          .batch = std::min(options.batch.value_or(plan.kv.batch), context),
+          .k_type = options.k_type.value_or(plan.kv.k_type),
+          .v_type = options.v_type.value_or(plan.kv.v_type),
           .rotate = options.rotate,
           .overflow = options.overflow,
           .sinks = options.sinks};
 }
 
-// `context`, halved while it does not fit and is above `smallest`.
-int64_t FittingContext(const Engine& engine, const Model& model, const ConversationOptions& options, int64_t context,
-                       int64_t smallest) {
-  const uint64_t available = engine.context().ledger->Snapshot().available_bytes();
-  while (context > smallest &&
-         session::Session::Bytes(model.parts(), SessionOptionsFor(options, context), engine.threads()) > available)
-    context /= 2;
-  return context;
-}
-
-// What to try when `context` is more than the budget holds.
-std::string NextStep(const Engine& engine, const Model& model, const ConversationOptions& options, int64_t context) {
+// What to try when `options` are more than the ledger has left.
+std::string NextStep(const Engine& engine, const Model& model, session::SessionOptions options) {
   const memory::LedgerSnapshot ledger = engine.context().ledger->Snapshot();
-  const auto bytes = [&](int64_t tokens) {
-    return session::Session::Bytes(model.parts(), SessionOptionsFor(options, tokens), engine.threads());
-  };
-  const int64_t smaller = FittingContext(engine, model, options, context, 64);
-  const std::string budget = FormatBytes(ledger.total_bytes() + bytes(context));
-  if (bytes(smaller) > ledger.available_bytes()) return fmt::format("it takes a budget of {}", budget);
-  return fmt::format("it takes a budget of {}, or a context of {} tokens", budget, smaller);
+  const auto bytes = [&] { return session::Session::Bytes(model.parts(), options, engine.threads()); };
+  const std::string budget = FormatBytes(ledger.total_bytes() + bytes() + plan::kUnaccountedBytes);
+  while (options.context_length > kv::kPagePositions && bytes() > ledger.available_bytes()) options.context_length /= 2;
+  if (bytes() > ledger.available_bytes()) return fmt::format("it takes a budget of {}", budget);
+  return fmt::format("it takes a budget of {}, or a context of {} tokens", budget, options.context_length);
 }
 
 }  // namespace
@@ -77,28 +67,22 @@ Conversation::~Conversation() = default;
 
 Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine, std::shared_ptr<const Model> model,
                                                            const ConversationOptions& options) {
-  if (options.context_length < 0 || options.batch < 1) {
+  if (options.context_length < 0 || options.batch.value_or(1) < 1) {
     return Fail(ErrorCode::kInvalidArgument, "a context of {} and a batch of {} tokens; both must be positive",
-                options.context_length, options.batch);
+                options.context_length, options.batch.value_or(1));
   }
   if (options.window < 0 || options.sinks < 0 ||
       (options.context_length != 0 && options.window > options.context_length - options.sinks)) {
     return Fail(ErrorCode::kInvalidArgument, "a window of {} tokens and {} sinks; together they are at most the context",
                 options.window, options.sinks);
   }
-  // When nobody said: the model's own up to a bound, as far as it fits.
-  const int64_t context = options.window != 0           ? options.window + options.sinks
-                          : options.context_length != 0
-                              ? options.context_length
-                              : FittingContext(engine, *model, options,
-                                               std::min(model->config().context_length, kDefaultContext),
-                                               kSmallestDefaultContext);
-  auto session = session::Session::Create(engine.context(), model->parts(), SessionOptionsFor(options, context));
+  const session::SessionOptions session_options = SessionOptionsFor(model->plan(), options);
+  auto session = session::Session::Create(engine.context(), model->parts(), session_options);
   if (!session) {
     Error error = std::move(session).error();
     if (error.code == ErrorCode::kDoesNotFit) {
-      error.message = fmt::format("a context of {} tokens does not fit: {}; {}", context, error.message,
-                                  NextStep(engine, *model, options, context));
+      error.message = fmt::format("a context of {} tokens does not fit: {}; {}", session_options.context_length,
+                                  error.message, NextStep(engine, *model, session_options));
     }
     return error;
   }

@@ -3,35 +3,14 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "plan/budget.h"
 #include "platform/cpu_topology.h"
-#include "platform/memory_info.h"
 
 namespace sluice {
 
 namespace {
 
 constexpr int kMaxThreads = 256;
-
-// What may be taken of the machine's memory without asking: what is available, to the system and within every control
-// group, less a reserve for everybody else.
-uint64_t DefaultBudget(std::string* origin) {
-  const auto memory = platform::ReadSystemMemory();
-  if (!memory) {
-    *origin = "unlimited: the system does not say how much memory it has";
-    return memory::Ledger::kUnlimited;
-  }
-  uint64_t available = memory->available_bytes, total = memory->total_bytes;
-  for (const platform::CgroupMemory& group : platform::ReadCgroupMemory()) {
-    available = std::min(available, group.available_bytes());
-    total = std::min(total, group.limit_bytes);
-  }
-  const uint64_t reserve = std::max(kGiB, total / 10);
-  // On machines so small that the reserve would take most of it, half is left instead.
-  const uint64_t budget = std::max(available > reserve ? available - reserve : 0, available / 2);
-  *origin = fmt::format("{}: {} available less a reserve of {}", FormatBytes(budget), FormatBytes(available),
-                        FormatBytes(available - budget));
-  return budget;
-}
 
 Result<const kernels::Kernels*> ChooseKernels(const std::string& name, const platform::CpuFeatures& cpu) {
   if (name.empty()) return &kernels::BestKernels(cpu);
@@ -58,6 +37,7 @@ struct Engine::Impl {
       : ledger(budget), pool({.threads = threads, .cores = std::move(cores)}) {}
 
   memory::Ledger ledger;
+  memory::Reservation unaccounted;  // what the process takes beside the ledger's accounts
   parallel::ThreadPool pool;
   MonotonicClock clock;
   runtime::Context context;
@@ -75,16 +55,19 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
   const platform::CpuFeatures cpu = platform::DetectCpuFeatures();
   SLUICE_TRY_ASSIGN(const kernels::Kernels* kernels, ChooseKernels(options.kernels, cpu));
 
-  std::string origin = fmt::format("{}: as asked", FormatBytes(options.memory_bytes));
-  const uint64_t budget = options.memory_bytes != 0 ? options.memory_bytes : DefaultBudget(&origin);
+  plan::Budget budget{options.memory_bytes, fmt::format("{}: as asked", FormatBytes(options.memory_bytes))};
+  if (budget.bytes == 0) budget = plan::DefaultBudget();
   const platform::CpuTopology topology = platform::ReadCpuTopology();
   // More threads than big cores was the caller's choice: then they may run anywhere.
   const std::vector<int> big = platform::BigCores(topology);
   const int threads = options.threads != 0 ? options.threads : platform::DefaultThreadCount(topology);
   const bool keep_on_big = threads <= static_cast<int>(big.size()) && big.size() < topology.cores.size();
 
-  auto impl = std::make_unique<Impl>(budget, threads, keep_on_big ? big : std::vector<int>());
-  impl->budget_origin = std::move(origin);
+  auto impl = std::make_unique<Impl>(budget.bytes, threads, keep_on_big ? big : std::vector<int>());
+  // A budget below that is refused by the plan of any model.
+  SLUICE_TRY_ASSIGN(impl->unaccounted, memory::Reservation::Take(impl->ledger, memory::Account::kReserve,
+                                                                std::min(budget.bytes, plan::kUnaccountedBytes)));
+  impl->budget_origin = std::move(budget.origin);
   impl->context = {.cpu = cpu,
                    .kernels = kernels,
                    .pool = &impl->pool,

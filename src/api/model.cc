@@ -1,5 +1,7 @@
 #include "sluice/model.h"
 
+#include <algorithm>
+
 #include "gguf/overrides.h"
 #include "model/vocabulary.h"
 
@@ -44,9 +46,31 @@ sample::GenerationDefaults ReadGenerationDefaults(const gguf::Metadata& metadata
 
 }  // namespace
 
+plan::Request RequestFor(const Engine& engine, const ModelOptions& options) {
+  const ConversationOptions& conversation = options.conversation;
+  const memory::LedgerSnapshot ledger = engine.context().ledger->Snapshot();
+  // The engine keeps room for what no account has; the plan counts it anew.
+  const uint64_t kept = std::min(ledger.budget_bytes, plan::kUnaccountedBytes);
+  return {.budget_bytes = ledger.budget_bytes,
+          .used_bytes = ledger.total_bytes() - kept,
+          .reserve_bytes = options.reserve_bytes,
+          .threads = engine.threads(),
+          .sequences = options.conversations,
+          .strict = options.strict,
+          .context_length = conversation.window != 0 ? conversation.window + conversation.sinks : conversation.context_length,
+          .batch = conversation.batch,
+          .k_type = conversation.k_type,
+          .v_type = conversation.v_type,
+          .overflow = conversation.overflow,
+          .sinks = conversation.sinks,
+          .residency = options.residency,
+          .store = options.store};
+}
+
 struct Model::Impl {
   std::string path;
   std::unique_ptr<model::Model> parts;
+  plan::Plan plan;
   chat::ChatTemplate chat_template;
   sample::SamplerOptions sampling;
   std::vector<std::string> warnings;
@@ -57,7 +81,10 @@ Model::~Model() = default;
 
 Result<std::shared_ptr<const Model>> Model::Open(const Engine& engine, const std::string& path,
                                                  const ModelOptions& options) {
-  SLUICE_TRY_ASSIGN(std::unique_ptr<model::Model> parts, model::Model::Open(engine.context(), path, options));
+  SLUICE_TRY_ASSIGN(std::unique_ptr<model::Model> parts, model::Model::OpenHeader(path, options.overrides));
+  SLUICE_TRY_ASSIGN(const plan::ModelFacts facts, parts->Facts());
+  SLUICE_TRY_ASSIGN(plan::Plan plan, plan::MakePlan(facts, RequestFor(engine, options)));
+  SLUICE_TRY(parts->Load(engine.context(), plan.store));
   const gguf::Metadata& metadata = parts->file().metadata();
   std::vector<std::string> warnings = parts->tokenizer().warnings();
   chat::ChatTemplate chat_template = ReadTemplate(metadata, parts->tokenizer());
@@ -65,11 +92,12 @@ Result<std::shared_ptr<const Model>> Model::Open(const Engine& engine, const std
   sample::SamplerOptions sampling = sample::DefaultOptions(ReadGenerationDefaults(metadata), &warnings);
   if (parts->config().synthetic) warnings.push_back("this model's weights are random numbers: its output means nothing");
   return std::shared_ptr<const Model>(new Model(std::unique_ptr<Impl>(new Impl{
-      path, std::move(parts), std::move(chat_template), std::move(sampling), std::move(warnings)})));
+      path, std::move(parts), std::move(plan), std::move(chat_template), std::move(sampling), std::move(warnings)})));
 }
 
 const std::string& Model::path() const { return impl_->path; }
 const model::Model& Model::parts() const { return *impl_->parts; }
+const plan::Plan& Model::plan() const { return impl_->plan; }
 const chat::ChatTemplate& Model::chat_template() const { return impl_->chat_template; }
 const sample::SamplerOptions& Model::sampling() const { return impl_->sampling; }
 const std::vector<std::string>& Model::warnings() const { return impl_->warnings; }

@@ -56,6 +56,15 @@ void Ledger::Release(Account account, uint64_t bytes) {
   used -= bytes;
 }
 
+Result<Reservation> Reservation::Take(Ledger& ledger, Account account, uint64_t bytes) {
+  SLUICE_TRY(ledger.Reserve(account, bytes));
+  Reservation reservation;
+  reservation.ledger_ = &ledger;
+  reservation.account_ = account;
+  reservation.bytes_ = bytes;
+  return reservation;
+}
+
 LedgerSnapshot Ledger::Snapshot() const {
   const std::lock_guard lock(mutex_);
   return state_;

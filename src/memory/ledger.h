@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 
@@ -23,7 +24,7 @@ enum class Account : uint8_t {
   kTokenizer,
   kIo,
   kServer,
-  kReserve  // kept free
+  kReserve  // kept free, for what no account has
 };
 inline constexpr size_t kAccountCount = 9;
 
@@ -59,6 +60,29 @@ class Ledger {
  private:
   mutable std::mutex mutex_;
   LedgerSnapshot state_;
+};
+
+// A part of the budget that is held while this lives, for memory that comes from elsewhere than an Arena. Move-only.
+class Reservation {
+ public:
+  Reservation() = default;
+  // Errors: as Ledger::Reserve. `ledger` outlives the result.
+  static Result<Reservation> Take(Ledger& ledger, Account account, uint64_t bytes);
+  Reservation(Reservation&& other) noexcept { *this = std::move(other); }
+  Reservation& operator=(Reservation&& other) noexcept {
+    std::swap(ledger_, other.ledger_);
+    std::swap(account_, other.account_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Reservation() {
+    if (ledger_ != nullptr) ledger_->Release(account_, bytes_);
+  }
+
+ private:
+  Ledger* ledger_ = nullptr;
+  Account account_ = Account::kReserve;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace sluice::memory

@@ -1,6 +1,8 @@
 // Model: a model file, opened and checked, with its tokenizer and the store that its weights come from.
 //
-// Owns everything that is read from the file. Immutable after Open, except that the store brings weights into memory as
+// Opened in two steps, so that memory can be planned between them: the header first, then the store.
+//
+// Owns everything that is read from the file. Immutable after Load, except that the store brings weights into memory as
 // they are needed; any number of Forward objects may use it, one pass at a time. The context's ledger is charged while
 // the model lives.
 #pragma once
@@ -12,7 +14,9 @@
 #include "base/result.h"
 #include "gguf/reader.h"
 #include "model/config.h"
+#include "memory/ledger.h"
 #include "model/weights.h"
+#include "plan/facts.h"
 #include "runtime/context.h"
 #include "text/tokenizer.h"
 #include "weights/weight_store.h"
@@ -30,8 +34,17 @@ class Model {
   // in front.
   static Result<std::unique_ptr<Model>> Open(const runtime::Context& context, const std::string& path,
                                              const ModelOptions& options = {});
+  // The two steps. After OpenHeader there are configuration, tokenizer and the places of the weights; Load takes the
+  // memory for them.
+  static Result<std::unique_ptr<Model>> OpenHeader(const std::string& path, const std::vector<std::string>& overrides);
+  Status Load(const runtime::Context& context, const weights::StoreOptions& options);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
+
+  // For the planner. Errors: those of FactsOf.
+  Result<plan::ModelFacts> Facts() const;
+  // What the tokenizer and the file's header take, as Load charges it.
+  uint64_t TokenizerBytes() const;
 
   const gguf::GgufFile& file() const { return file_; }
   const Config& config() const { return config_; }
@@ -40,12 +53,14 @@ class Model {
   weights::WeightStore& store() const { return *store_; }
 
  private:
-  Model(gguf::GgufFile file, Config config, text::Tokenizer tokenizer)
-      : file_(std::move(file)), config_(std::move(config)), tokenizer_(std::move(tokenizer)) {}
+  Model(std::string path, gguf::GgufFile file, Config config, text::Tokenizer tokenizer)
+      : path_(std::move(path)), file_(std::move(file)), config_(std::move(config)), tokenizer_(std::move(tokenizer)) {}
 
+  std::string path_;
   gguf::GgufFile file_;
   Config config_;
   text::Tokenizer tokenizer_;
+  memory::Reservation tokenizer_charge_;
   Weights weights_;
   std::unique_ptr<weights::WeightStore> store_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/facts.h"
 
 namespace sluice::session {
 
@@ -14,15 +15,15 @@ constexpr int64_t kMaxContext = int64_t{1} << 26;
 constexpr int64_t kMostEndlessTokens = int64_t{1} << 22;
 
 kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions& options) {
-  return {.layers = model::CacheLayers(config),
-          .k_type = options.k_type,
-          .v_type = options.v_type,
-          .rotate = options.rotate,
-          .context_length = options.context_length,
-          .overflow = options.overflow,
-          .sinks = options.overflow == kv::Overflow::kStop ? 0 : options.sinks,
-          .max_batch = options.batch,
-          .checkpoint_positions = options.checkpoint_positions};
+  kv::CacheConfig cache = model::CacheConfigFor(config, {.context_length = options.context_length,
+                                                         .k_type = options.k_type,
+                                                         .v_type = options.v_type,
+                                                         .batch = options.batch,
+                                                         .overflow = options.overflow,
+                                                         .sinks = options.sinks,
+                                                         .checkpoint_positions = options.checkpoint_positions});
+  cache.rotate = options.rotate;
+  return cache;
 }
 
 }  // namespace

@@ -1,0 +1,253 @@
+#include "plan/probe.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+
+#include "base/hash.h"
+#include "base/units.h"
+#include "kernels/kv_rows.h"
+#include "memory/arena.h"
+#include "parallel/thread_pool.h"
+#include "plan/roof.h"
+#include "platform/cpu_topology.h"
+#include "platform/file.h"
+#include "platform/memory_info.h"
+#include "platform/system_files.h"
+
+namespace sluice::plan {
+
+namespace {
+
+using formats::DType;
+using kernels::ActivationKind;
+
+constexpr uint64_t kBufferBytes = 256 * kMiB;  // more than usual caches hold
+constexpr uint64_t kSmallestBuffer = 16 * kMiB;
+constexpr int64_t kColumns = 4096;
+constexpr int64_t kPrefillRows = 256;  // tokens of the batch
+constexpr double kSecondsEach = 0.02;  // for each figure, slow kernels take longer
+constexpr int64_t kRowsAtATime = 32;
+
+// Bytes that are sane numbers in every weight format: each float that they may be read as is normal and not
+// large.
+void FillWithSaneBytes(std::span<std::byte> bytes) {
+  uint64_t state = 1;
+  for (std::byte& byte : bytes) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    byte = std::byte{static_cast<unsigned char>(0x20 + (state >> 33) % 0x1c)};
+  }
+}
+
+// Activations of kPrefillRows tokens in the form that a format wants.
+struct Activations {
+  explicit Activations(const kernels::Kernels& kernels, ActivationKind kind)
+      : f32(kPrefillRows * kColumns), q(f32.size()), scale(f32.size()), sums(f32.size() / 16) {
+    for (size_t i = 0; i < f32.size(); ++i)
+      f32[i] = static_cast<float>(static_cast<int>(i * 37 % 255) - 127) / 127;
+    rows = {.kind = kind,
+            .batch = kPrefillRows,
+            .columns = kColumns,
+            .f32 = f32.data(),
+            .q = q.data(),
+            .scale = scale.data(),
+            .sums = sums.data()};
+    if (kind == ActivationKind::kF32) return;
+    const int64_t blocks = kColumns / kernels::BlockLength(kind);
+    for (int64_t r = 0; r < kPrefillRows; ++r) {
+      kernels.quantize_row(kind, f32.data() + r * kColumns, kColumns, q.data() + r * kColumns,
+                           scale.data() + r * blocks, sums.data() + r * kColumns / 16);
+    }
+  }
+  std::vector<float> f32;
+  std::vector<int8_t> q;
+  std::vector<float> scale;
+  std::vector<int16_t> sums;
+  kernels::ActivationRows rows;
+};
+
+class ComputeProbe {
+ public:
+  ComputeProbe(const runtime::Context& context, std::span<const std::byte> weights)
+      : context_(context),
+        weights_(weights),
+        workers_(context.pool->size()),
+        scratch_(static_cast<size_t>(workers_) * kernels::kMatmulScratchBytes / 64),
+        y_(static_cast<size_t>(workers_)) {
+    for (auto& y : y_) y.resize(kPrefillRows * kRowsAtATime);
+  }
+
+  // Multiply-adds a second, over batches of `batch` tokens.
+  double Measure(DType dtype, const kernels::ActivationRows& all, int64_t batch) {
+    const size_t row_bytes = formats::RowBytes(dtype, kColumns);
+    const int64_t pieces = static_cast<int64_t>(weights_.size() / (row_bytes * kRowsAtATime));
+    kernels::ActivationRows x = all;
+    x.batch = batch;
+    const auto run = [&](int64_t first, int64_t count) {
+      context_.pool->ParallelFor(count, 1, [&](int64_t piece, int64_t, int worker) {
+        const size_t w = static_cast<size_t>(worker);
+        const size_t place = static_cast<size_t>((first + piece) % pieces) * row_bytes * kRowsAtATime;
+        context_.kernels->matmul[static_cast<size_t>(dtype)](
+            {.weights = weights_.data() + place,
+             .row_bytes = row_bytes,
+             .rows = kRowsAtATime,
+             .x = x,
+             .y = y_[w].data(),
+             .y_stride = kRowsAtATime,
+             .scratch = {reinterpret_cast<std::byte*>(scratch_.data()) + w * kernels::kMatmulScratchBytes,
+                         kernels::kMatmulScratchBytes}});
+      });
+    };
+    int64_t done = 0, step = batch == 1 ? 8 * workers_ : workers_;
+    const double start = context_.clock->NowSeconds();
+    double elapsed = 0;
+    while (elapsed < kSecondsEach) {
+      run(done, step);
+      done += step;
+      elapsed = context_.clock->NowSeconds() - start;
+      step = std::min<int64_t>(step * 2, pieces);
+    }
+    return static_cast<double>(done * kRowsAtATime * kColumns * batch) / elapsed;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  const runtime::Context& context_;
+  std::span<const std::byte> weights_;
+  const int workers_;
+  std::vector<Line> scratch_;
+  std::vector<std::vector<float>> y_;
+};
+
+// Attention of groups of 4 query heads with 128 elements over full tiles, as most models have it.
+double MeasureAttention(const runtime::Context& context, kv::KvType type, std::span<const std::byte> rows) {
+  constexpr int kHeads = 4, kDim = 128;
+  constexpr int64_t kTiles = 64;
+  const size_t row_bytes = kernels::KvRowBytes(type, kDim);
+  int64_t done = 0;
+  const double start = context.clock->NowSeconds();
+  double elapsed = 0;
+  while (elapsed < kSecondsEach) {
+    context.pool->ParallelFor(kTiles, 1, [&](int64_t tile, int64_t, int) {
+      std::array<float, kHeads * kDim> q, o{};
+      std::array<float, kHeads> m, l{};
+      q.fill(0.01f);
+      m.fill(-std::numeric_limits<float>::infinity());
+      const std::byte* k = rows.data() + static_cast<size_t>(tile) * 128 * row_bytes;
+      context.kernels->attention_tile({.q = q.data(),
+                                       .q_stride = kDim,
+                                       .heads = kHeads,
+                                       .k_dim = kDim,
+                                       .v_dim = kDim,
+                                       .k_type = type,
+                                       .v_type = type,
+                                       .k = k,
+                                       .k_row_bytes = row_bytes,
+                                       .v = k + 64 * row_bytes,
+                                       .v_row_bytes = row_bytes,
+                                       .first = 0,
+                                       .last = 64,
+                                       .scale = 0.1f,
+                                       .softcap = 0,
+                                       .alibi_slopes = nullptr,
+                                       .first_distance = -64,
+                                       .m = m.data(),
+                                       .l = l.data(),
+                                       .o = o.data()});
+    });
+    done += kTiles;
+    elapsed = context.clock->NowSeconds() - start;
+  }
+  return static_cast<double>(done) * 64 * kHeads * 2 * kDim / elapsed;
+}
+
+}  // namespace
+
+Result<DeviceProfile> ProbeCompute(const runtime::Context& context) {
+  DeviceProfile device{.name = "this device", .source = "measured here", .threads = context.pool->size()};
+  if (const auto memory = platform::ReadSystemMemory()) device.total_bytes = memory->total_bytes;
+  const uint64_t room = context.ledger->Snapshot().available_bytes();
+  const uint64_t size = std::clamp(room / 4, kSmallestBuffer, kBufferBytes);
+  {
+    SLUICE_TRY_ASSIGN(Roof roof, Roof::Create(context, size));
+    device.memory_bytes_per_second = roof.Measure().bytes_per_second;
+  }
+  SLUICE_TRY_ASSIGN(memory::Arena arena,
+                    memory::Arena::Create(size, memory::Account::kReserve, *context.ledger,
+                                          {.page_size = platform::PageSize::kHuge, .touch = true}));
+  FillWithSaneBytes(arena.bytes());
+  ComputeProbe probe(context, arena.bytes());
+  for (const ActivationKind kind : {ActivationKind::kF32, ActivationKind::kQ8x32, ActivationKind::kQ8x64,
+                                    ActivationKind::kQ8x128, ActivationKind::kQ8x256}) {
+    const Activations activations(*context.kernels, kind);
+    for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
+      const size_t index = static_cast<size_t>(traits.dtype);
+      if (context.kernels->matmul[index] == nullptr || kernels::ActivationKindFor(traits.dtype) != kind)
+        continue;
+      TypeRate rate{.dtype = traits.dtype};
+      rate.decode_bytes_per_second =
+          probe.Measure(traits.dtype, activations.rows, 1) * traits.block_bytes / traits.block_length;
+      rate.prefill_multiplications_per_second = probe.Measure(traits.dtype, activations.rows, kPrefillRows);
+      device.types.push_back(rate);
+    }
+  }
+  for (const kv::KvType type :
+       {kv::KvType::kF32, kv::KvType::kF16, kv::KvType::kQ8_0, kv::KvType::kQ5_0, kv::KvType::kQ4_0})
+    device.attention.push_back({type, MeasureAttention(context, type, arena.bytes())});
+  return device;
+}
+
+std::vector<StorageRate> ProbeStorage(const runtime::Context& context, const std::string& path) {
+  constexpr uint64_t kEach = 192 * kMiB, kLargestBlock = 4 * kMiB;
+  constexpr int kMostDepth = 4;
+  std::vector<StorageRate> rates;
+  const auto file = platform::File::Open(path, platform::File::Caching::kDirect);
+  if (!file) return rates;
+  const auto size = file->Size();
+  if (!size || *size < 2 * kEach) return rates;
+  auto arena = memory::Arena::Create(kMostDepth * kLargestBlock, memory::Account::kReserve, *context.ledger,
+                                     {.page_size = platform::PageSize::kHuge, .touch = true});
+  if (!arena) return rates;
+  uint64_t place =
+      *size / 3 / kLargestBlock * kLargestBlock;  // somewhere inside; other reads then go on from there
+  for (const int depth : {1, 2, kMostDepth}) {
+    parallel::ThreadPool readers(depth);
+    for (uint64_t block = 256 * kKiB; block <= kLargestBlock; block *= 2) {
+      std::atomic<bool> failed{false};
+      const double start = context.clock->NowSeconds();
+      readers.ParallelFor(static_cast<int64_t>(kEach / block), 1, [&](int64_t i, int64_t, int worker) {
+        const uint64_t offset =
+            (place + static_cast<uint64_t>(i) * block) % (*size / kLargestBlock * kLargestBlock);
+        if (!file->PreadFull(offset,
+                             arena->bytes().subspan(static_cast<size_t>(worker) * kLargestBlock, block)))
+          failed = true;
+      });
+      const double elapsed = context.clock->NowSeconds() - start;
+      if (failed) return {};
+      place += kEach;
+      rates.push_back({block, depth, static_cast<double>(kEach) / elapsed});
+    }
+  }
+  return rates;
+}
+
+std::string Fingerprint(const runtime::Context& context) {
+  const std::string processor = platform::ReadSystemFile("/proc/cpuinfo").value_or("");
+  std::string_view model = "processor";
+  for (const char* field : {"model name", "Hardware", "CPU part"}) {
+    for (const std::string_view line : platform::Split(processor, '\n')) {
+      if (!line.starts_with(field)) continue;
+      model = line;
+      break;
+    }
+    if (model != "processor") break;
+  }
+  const std::string text = fmt::format("{}|{}|{}|{}", model, platform::ReadCpuTopology().cores.size(),
+                                       context.kernels->name, context.pool->size());
+  return fmt::format("{:016x}", HashBytes(std::as_bytes(std::span(text)), kHashSeed));
+}
+
+}  // namespace sluice::plan

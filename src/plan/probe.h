@@ -1,0 +1,25 @@
+// Probe: measures this machine for the speed model: memory, each weight format, attention, storage. Takes a
+// few seconds, once; what it finds is kept in a file (device.h) under the machine's fingerprint.
+//
+// Takes a buffer from the ledger for as long as it runs. One thread at a time; works on the context's pool.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "plan/device.h"
+#include "runtime/context.h"
+
+namespace sluice::plan {
+
+// Errors: kDoesNotFit when the ledger has no room for a buffer of 16 MiB.
+Result<DeviceProfile> ProbeCompute(const runtime::Context& context);
+
+// How fast the file at `path` is read past the page cache, at several block sizes and depths; at most a
+// second or so. Empty where the file is too small, or its file system has no direct reads.
+std::vector<StorageRate> ProbeStorage(const runtime::Context& context, const std::string& path);
+
+// What a measurement belongs to: processor, cores, kernels in use, threads. Fit for a file name.
+std::string Fingerprint(const runtime::Context& context);
+
+}  // namespace sluice::plan

@@ -1,0 +1,33 @@
+// Speed: how fast a plan will run on a device.
+//
+// A pass over the model takes as long as the slower of two: reading the streamed weights from storage, and
+// computing on all of them. Pure functions; any thread.
+#pragma once
+
+#include "plan/device.h"
+#include "plan/facts.h"
+#include "plan/planner.h"
+
+namespace sluice::plan {
+
+// What is being estimated: a prompt of this length, then an answer of that length.
+inline constexpr int64_t kSpeedPrompt = 2000;
+inline constexpr int64_t kSpeedAnswer = 200;
+inline constexpr double kFluentSeconds = 0.2;  // a token, at most
+
+struct Speed {
+  double storage_seconds = 0;  // of one decoding pass
+  double compute_seconds = 0;
+  double decode_tokens_per_second = 0;
+  double prefill_tokens_per_second = 0;
+  double first_token_seconds = 0;  // after a prompt of kSpeedPrompt tokens, or as much as the context holds
+  double answer_seconds = 0;       // kSpeedAnswer tokens, without the prompt
+
+  bool fluent() const { return decode_tokens_per_second * kFluentSeconds >= 1; }
+  bool bound_by_storage() const { return storage_seconds > compute_seconds; }
+};
+
+// All zeros when the device's figures say nothing of what the plan needs.
+Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfile& device);
+
+}  // namespace sluice::plan

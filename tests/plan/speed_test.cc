@@ -1,0 +1,70 @@
+#include "plan/speed.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+
+namespace sluice::plan {
+namespace {
+
+// 4 GB of weights in two types and 1 GB/s of storage: times are whole seconds.
+ModelFacts Facts() {
+  ModelFacts facts;
+  facts.swept = {{formats::DType::kQ4_K, 3'000'000'000, 6'000'000'000},
+                 {formats::DType::kQ6_K, 1'000'000'000, 1'000'000'000}};
+  facts.attention_multiplications = 1'000'000;
+  return facts;
+}
+
+DeviceProfile Device() {
+  DeviceProfile device;
+  device.types = {{formats::DType::kQ4_K, 3e9, 6e11}, {formats::DType::kQ6_K, 1e9, 1e11}};
+  device.other_attention.multiplications_per_second = 1e9;
+  device.storage = {{2 * kMiB, 8, 1e9}};
+  return device;
+}
+
+Plan PlanOf(uint64_t streamed, int64_t context = 4096) {
+  Plan plan;
+  plan.streamed_bytes = streamed;
+  plan.kv = {.context_length = context, .batch = 500};
+  return plan;
+}
+
+TEST(SpeedTest, InMemoryIsBoundByComputing) {
+  const Speed speed = EstimateSpeed(Facts(), PlanOf(0), Device());
+  // 1 s + 1 s of weights, 2000 positions of 1 ms.
+  EXPECT_DOUBLE_EQ(speed.compute_seconds, 4);
+  EXPECT_DOUBLE_EQ(speed.decode_tokens_per_second, 0.25);
+  EXPECT_FALSE(speed.bound_by_storage());
+  EXPECT_FALSE(speed.fluent());
+  EXPECT_DOUBLE_EQ(speed.answer_seconds, 200 * 4);
+  // Four batches of 500 at 20 ms a token, and attention over all pairs: 2000² / 2 ms.
+  EXPECT_DOUBLE_EQ(speed.first_token_seconds, 40 + 2000);
+  EXPECT_DOUBLE_EQ(speed.prefill_tokens_per_second, 2000 / 2040.0);
+}
+
+TEST(SpeedTest, StreamingIsBoundByTheSlowerOfTheTwo) {
+  const Speed slow = EstimateSpeed(Facts(), PlanOf(8'000'000'000), Device());
+  EXPECT_TRUE(slow.bound_by_storage());
+  EXPECT_DOUBLE_EQ(slow.decode_tokens_per_second, 1 / 8.0);
+  const Speed hidden = EstimateSpeed(Facts(), PlanOf(1'000'000'000), Device());
+  EXPECT_FALSE(hidden.bound_by_storage());
+  EXPECT_DOUBLE_EQ(hidden.decode_tokens_per_second, 0.25);
+}
+
+TEST(SpeedTest, AShortContextHoldsAShorterPrompt) {
+  const Speed speed = EstimateSpeed(Facts(), PlanOf(0, 500), Device());
+  EXPECT_DOUBLE_EQ(speed.first_token_seconds, 10 + 125);
+}
+
+TEST(SpeedTest, NothingIsSaidWithoutFigures) {
+  DeviceProfile device = Device();
+  device.storage.clear();
+  EXPECT_GT(EstimateSpeed(Facts(), PlanOf(0), device).decode_tokens_per_second, 0);
+  EXPECT_EQ(EstimateSpeed(Facts(), PlanOf(1), device).decode_tokens_per_second, 0);
+  EXPECT_EQ(EstimateSpeed(Facts(), PlanOf(0), DeviceProfile()).decode_tokens_per_second, 0);
+}
+
+}  // namespace
+}  // namespace sluice::plan
