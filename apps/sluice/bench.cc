@@ -24,7 +24,7 @@ Result<int> RunBench(BenchFlags flags) {
   SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
   if (flags.options.conversation.context_length == 0) flags.options.conversation.context_length = BenchContext(flags.options);
   SLUICE_TRY_ASSIGN(const OpenedModel opened,
-                    OpenModel(flags.model, flags.options.conversation, flags.json, kBenchReserveBytes));
+                    OpenModel(flags.model, flags.options.conversation, flags.json, flags.options.roofs ? kBenchReserveBytes : 0));
   SLUICE_TRY_ASSIGN(const BenchReport report,
                     Bench(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
   constexpr double kGiga = 1e9;
@@ -44,6 +44,15 @@ Result<int> RunBench(BenchFlags flags) {
     json["depth"] = flags.options.depth;
     json["decode_tokens_per_second"] = report.decode_tokens_per_second();
     json["decode_bytes_per_second"] = report.decode_bytes_per_second();
+    json["bytes_read_per_token"] = report.bytes_read_per_token;
+    json["stall_seconds_per_token"] = report.stall_seconds_per_token;
+    const weights::WeightStore& store = opened.model->parts().store();
+    for (size_t i = 0; i < memory::kAccountCount; ++i)
+      json["ledger"][std::string(memory::AccountName(static_cast<memory::Account>(i)))] = report.ledger.used_bytes[i];
+    json["residency"] = weights::ResidencyName(store.options().residency);
+    json["io"] = store.io_backend();
+    json["pinned_bytes"] = store.pinned_bytes();
+    json["streamed_bytes"] = store.streamed_bytes();
     json["roof_bytes_per_second"] = report.roof_bytes_per_second();
     json["decode_share_of_roof"] = report.decode_share_of_roof();
     for (const BenchSample& sample : report.decode)
@@ -69,6 +78,10 @@ Result<int> RunBench(BenchFlags flags) {
         static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
         report.decode_bytes_per_second() / kGiga, report.roof_bytes_per_second() / kGiga,
         report.decode_share_of_roof());
+    if (report.bytes_read_per_token > 0) {
+      std::printf(", %.2f GB a token from storage, waited for %.0f ms", report.bytes_read_per_token / kGiga,
+                  report.stall_seconds_per_token * 1e3);
+    }
     if (flags.options.depth > 0) std::printf(" (at depth %lld)", static_cast<long long>(flags.options.depth));
     std::printf("\n");
   }
@@ -88,6 +101,7 @@ void AddBench(CLI::App& app, Action& action) {
   command->add_option("-d,--depth", flags->options.depth, "Tokens held when decoding begins")
       ->capture_default_str();
   command->add_option("-r,--repetitions", flags->options.repetitions)->capture_default_str();
+  command->add_flag("!--no-roof", flags->options.roofs, "Don't measure the machine's own roofs beside");
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   command->final_callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });
 }

@@ -1,6 +1,7 @@
 #include "sluice/bench.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/units.h"
 #include "plan/roof.h"
@@ -91,11 +92,14 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
   const int64_t vocab_size = model->config().vocab_size;
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(engine, model, conversation_options));
   session::Session& session = conversation->session();
-  const uint64_t room = engine.context().ledger->Snapshot().available_bytes();
-  SLUICE_TRY_ASSIGN(plan::Roof roof,
-                    plan::Roof::Create(engine.context(),
-                                       std::clamp(report.weight_bytes_per_token, kBenchReserveBytes,
-                                                  std::clamp(room / 2, kBenchReserveBytes, kLargestRoofBuffer))));
+  std::optional<plan::Roof> roof;
+  if (options.roofs) {
+    const uint64_t room = engine.context().ledger->Snapshot().available_bytes();
+    const uint64_t most = std::clamp(room / 2, kBenchReserveBytes, kLargestRoofBuffer);
+    SLUICE_TRY_ASSIGN(roof, plan::Roof::Create(engine.context(),
+                                               std::clamp(report.weight_bytes_per_token, kBenchReserveBytes, most)));
+  }
+  const auto reading = [&] { return roof ? roof->Measure() : plan::RoofReading(); };
   const Clock& clock = *engine.context().clock;
   const std::vector<TokenId> ids = AnyIds(
       std::max({options.prompt_tokens, options.depth + options.decode_tokens, int64_t{1}}), vocab_size);
@@ -113,6 +117,8 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
 
   // One round that doesn't count: pages are touched, clocks rise.
   SLUICE_TRY(read(std::span(ids).first(std::min<size_t>(ids.size(), 16))));
+  const weights::WeightStore& store = model->parts().store();
+  weights::StoreStats while_decoding;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     if (!go_on()) return Fail(ErrorCode::kInterrupted, "stopped");
     if (options.prompt_tokens > 0) {
@@ -127,19 +133,27 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
     if (options.decode_tokens > 0) {
       session.Truncate(0);
       if (options.depth > 0) SLUICE_TRY(read(std::span(ids).first(static_cast<size_t>(options.depth))));
-      const plan::RoofReading before = roof.Measure();
+      const plan::RoofReading before = reading();
+      const weights::StoreStats start = store.stats();
       SLUICE_TRY_ASSIGN(const double seconds, seconds_of([&]() -> Status {
                           for (int64_t i = 0; i < options.decode_tokens; ++i)
                             SLUICE_TRY(session.Advance(ids[static_cast<size_t>(options.depth + i)]));
                           return {};
                         }));
-      const plan::RoofReading after = roof.Measure();
+      const weights::StoreStats end = store.stats();
+      while_decoding.bytes_read += end.bytes_read - start.bytes_read;
+      while_decoding.stall_seconds += end.stall_seconds - start.stall_seconds;
+      const plan::RoofReading after = reading();
       report.roof_pattern = before.pattern;
       report.decode.push_back(
           {.tokens_per_second = static_cast<double>(options.decode_tokens) / seconds,
            .roof_bytes_per_second = (before.bytes_per_second + after.bytes_per_second) / 2});
     }
   }
+  const double tokens = static_cast<double>(std::max<int64_t>(1, options.decode_tokens * options.repetitions));
+  report.bytes_read_per_token = static_cast<double>(while_decoding.bytes_read) / tokens;
+  report.ledger = engine.context().ledger->Snapshot();
+  report.stall_seconds_per_token = while_decoding.stall_seconds / tokens;
   return report;
 }
 
