@@ -115,10 +115,14 @@ TEST_F(ChatTest, UnknownCommandsSuggestTheNearest) {
 
 TEST_F(ChatTest, AFullContextIsExplained) {
   const std::string words(400, 'x');
-  const auto ran = RunProgram(home_, Chat({"-c", "32"}), words + "\n");
-  EXPECT_EQ(ran.exit_code, 3);
-  EXPECT_THAT(ran.err, HasSubstr("the context holds 32"));
-  EXPECT_THAT(ran.err, HasSubstr("/clear"));
+  const auto stopped = RunProgram(home_, Chat({"-c", "32", "--overflow", "stop"}), words + "\n");
+  EXPECT_EQ(stopped.exit_code, 3);
+  EXPECT_THAT(stopped.err, HasSubstr("the context holds 32"));
+  EXPECT_THAT(stopped.err, HasSubstr("/clear"));
+  // Otherwise a chat goes on, and says so.
+  const auto goes_on = RunProgram(home_, Chat({"-c", "32"}), words + "\n");
+  EXPECT_EQ(goes_on.exit_code, 0);
+  EXPECT_THAT(goes_on.err, HasSubstr("the context of 32 tokens is full"));
 }
 
 TEST_F(ChatTest, KvTypesSideBySide) {
