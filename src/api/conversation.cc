@@ -99,7 +99,7 @@ kv::Overflow Conversation::overflow() const { return impl_->session->overflow();
 
 Status Conversation::GoesOn(const Model& model) {
   return session::Session::CheckOverflow(
-      model.parts(), {.context_length = kSmallestDefaultContext, .overflow = kv::Overflow::kWindow});
+      model.parts(), {.context_length = plan::kSmallestContext, .overflow = kv::Overflow::kWindow});
 }
 
 Status Conversation::Save(const std::string& path) {

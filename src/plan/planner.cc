@@ -19,7 +19,6 @@ constexpr int64_t kMaxContext = int64_t{1} << 26;  // more than any model reads
 // Down to here a context is shortened before the cache loses bits or weights are streamed; a chat needs about
 // this much.
 constexpr int64_t kComfortableContext = 2048;
-constexpr int64_t kSmallestContext = 256;  // and down to here so that anything runs at all
 constexpr int64_t kSmallestBatch = 32;
 // Bytes of KV cache displace pinned weights, which then are read again for every token. While weights stream,
 // a context that nobody asked for takes at most this share of the budget.

@@ -27,6 +27,7 @@ using weights::Residency;
 
 inline constexpr int64_t kDefaultContext = 8192;  // at most, when the model allows more
 inline constexpr int64_t kDefaultBatch = 512;
+inline constexpr int64_t kSmallestContext = 256;  // that the ladder ends at
 
 
 struct Request {
