@@ -88,7 +88,7 @@ class WeightStoreTest : public testing::Test {
   }
 
   Status Compute(WeightStore& store, int operation) {
-    const auto [first, end] = store.SlabsOf(operation);
+    const int first = store.SlabsOf(operation).first, end = store.SlabsOf(operation).second;
     std::atomic<bool> failed{false};
     const auto work = [&](int64_t index, int64_t, int) {
       const int slab = first + static_cast<int>(index / 2);
