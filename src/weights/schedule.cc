@@ -50,7 +50,9 @@ void CutStacked(const Operation& operation, uint64_t target_bytes, Slab slab, st
       const uint64_t held = slab.size_bytes();
       if (held >= target_bytes) finish();
       const uint64_t room = target_bytes - std::min(target_bytes, slab.size_bytes());
-      const int64_t rows = std::min(WholePanels(room / m.row_bytes() + kPanelRows - 1), m.rows - row);
+      // Rounded up, so that the slab is full or the matrix at its end: a slab has one extent of each matrix at most.
+      const uint64_t filling = (room + m.row_bytes() - 1) / m.row_bytes();
+      const int64_t rows = std::min(WholePanels(filling + kPanelRows - 1), m.rows - row);
       slab.extents[static_cast<size_t>(slab.n_extents++)] = ExtentOf(operation, i, row, rows);
       slab.rows += rows;
       row += rows;

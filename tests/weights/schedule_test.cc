@@ -42,6 +42,19 @@ TEST(CutSlabsTest, EveryRowIsInOneSlab) {
   }
 }
 
+// A slab that a fraction of a row was missing from once got another extent of the same matrix, and more than it has room for.
+TEST(CutSlabsTest, ASlabHasOneExtentOfEachMatrixAtMost) {
+  const SmallModel model(2);
+  for (uint64_t slab_bytes = 1; slab_bytes < 60'000; slab_bytes += 37) {
+    for (const Slab& slab : CutSlabs(model.schedule(), slab_bytes)) {
+      for (int e = 1; e < slab.n_extents; ++e) {
+        ASSERT_GT(slab.extents[static_cast<size_t>(e)].matrix, slab.extents[static_cast<size_t>(e - 1)].matrix)
+            << slab_bytes;
+      }
+    }
+  }
+}
+
 TEST(CutSlabsTest, SlabsOfAnOperationAreOfAboutTheSameSize) {
   const SmallModel model(2);
   const std::vector<Slab> slabs = CutSlabs(model.schedule(), 40'000);
