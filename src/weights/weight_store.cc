@@ -205,7 +205,8 @@ const std::byte* const* WeightStore::AcquireSlowly(int slab) {
   while (state.phase != Phase::kReady && !failed_) {
     ReadAhead();
     // A cache may have dropped what was there when reading passed it by.
-    if (options_.residency == Residency::kLru && state.phase == Phase::kEmpty) static_cast<void>(Begin(slab, true));
+    if (options_.residency == Residency::kLru && state.phase == Phase::kEmpty && reader_->CanStart())
+      static_cast<void>(Begin(slab, true));
     if (!somebody_waits_ && reader_->reads_under_way() > 0) {
       CollectOne(lock);
     } else {
