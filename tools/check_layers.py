@@ -27,20 +27,19 @@ ALLOWED = {
     "gguf": "base platform formats",
     "kernels": "base platform formats",
     "parallel": "base platform",
-    "tensor": "base formats",
     "runtime": "base platform memory kernels parallel",
-    "weights": "base platform formats memory io gguf parallel tensor runtime",
-    "kv": "base platform formats memory io kernels parallel tensor runtime",
-    "ops": "base platform formats memory gguf kernels parallel tensor runtime weights kv",
-    "plan": "base platform formats memory io gguf kernels parallel tensor runtime weights kv",
-    "model": "base platform formats text memory io gguf kernels parallel tensor runtime ops weights kv plan",
+    "weights": "base platform formats memory io gguf parallel runtime",
+    "kv": "base platform formats memory io kernels parallel runtime",
+    "ops": "base platform formats memory gguf kernels parallel runtime weights kv",
+    "plan": "base platform formats memory io gguf kernels parallel runtime weights kv",
+    "model": "base platform formats text memory io gguf kernels parallel runtime ops weights kv plan",
     "sample": "base text memory runtime",
-    "session": "base platform formats text chat memory io gguf kernels parallel tensor runtime ops weights kv plan"
+    "session": "base platform formats text chat memory io gguf kernels parallel runtime ops weights kv plan"
                " model sample",
     "governor": "base platform parallel runtime",
-    "convert": "base platform formats text memory io gguf parallel tensor runtime model",
-    "quantize": "base platform formats memory io gguf kernels parallel tensor runtime ops weights kv plan model",
-    "eval": "base platform formats text chat memory io gguf parallel tensor runtime model sample session",
+    "convert": "base platform formats text memory io gguf parallel runtime model",
+    "quantize": "base platform formats memory io gguf kernels parallel runtime ops weights kv plan model",
+    "eval": "base platform formats text chat memory io gguf parallel runtime model sample session",
 }
 ALLOWED = {folder: set(names.split()) for folder, names in ALLOWED.items()}
 # The implementation of include/sluice stands on everything; its headers hand out types of these folders as they are.

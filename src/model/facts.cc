@@ -41,18 +41,10 @@ class PlaceFinder {
     weights.layers.resize(config_.layers.size());
     for (size_t i = 0; i < config_.layers.size(); ++i) {
       LayerWeights& w = weights.layers[i];
-      const int index = static_cast<int>(i);
       SLUICE_TRY(FindLayer(fmt::format("blk.{}.", i), config_.layers[i], w));
-      weights.schedule.Add({w.q.weight, w.k.weight, w.v.weight}, false, index);
-      weights.schedule.Add({w.o.weight}, false, index);
-      if (w.gate) {
-        weights.schedule.Add({w.gate.weight, w.up.weight}, true, index);
-      } else {
-        weights.schedule.Add({w.up.weight}, false, index);
-      }
-      weights.schedule.Add({w.down.weight}, false, index);
+      ScheduleLayer(w, static_cast<int>(i), weights.schedule);
     }
-    weights.schedule.Add({weights.output.weight}, false, static_cast<int>(config_.layers.size()));
+    ScheduleOutput(weights.output, config_.layers.size(), weights.schedule);
     return std::shared_ptr<const Places>(places_);
   }
 

@@ -18,7 +18,7 @@ namespace {
 // Rows whose logits are computed together; more rows that want logits take several rounds.
 constexpr int64_t kLogitRows = 16;
 
-ops::ActivationPlan PlanActivations(const Config& config, const Weights& weights, int64_t max_batch) {
+ops::ActivationPlan PlanActivations(const Weights& weights, int64_t max_batch) {
   ops::ActivationPlan plan;
   plan.max_batch = std::max(max_batch, kLogitRows);
   const auto require = [&](const ops::Linear& linear) {
@@ -31,7 +31,6 @@ ops::ActivationPlan PlanActivations(const Config& config, const Weights& weights
       require(*linear);
   }
   require(weights.output);
-  (void)config;
   return plan;
 }
 
@@ -135,7 +134,7 @@ uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, 
   Buffers::ForEach(config, max_batch, [&](auto, uint64_t bytes) { total += AlignUp(bytes, 64); });
   total += 8 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
   total += 4 * AlignUp(static_cast<uint64_t>(widths.pairs) * sizeof(float), 64);
-  total += PlanActivations(config, weights, max_batch).Bytes();
+  total += PlanActivations(weights, max_batch).Bytes();
   total += ops::WorkerScratch::Bytes(workers);
   total += AlignUp(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
   total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.k_dim, config.v_dim), 64);
@@ -160,7 +159,7 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
   memory::Arena& arena = forward->arena_;
   const Widths widths = WidthsOf(config);
   forward->buffers_.reset(new Buffers{
-      .input = ops::Activations(PlanActivations(config, weights, max_batch), arena),
+      .input = ops::Activations(PlanActivations(weights, max_batch), arena),
       .scratch = ops::WorkerScratch(workers, arena),
       .attention = ops::AttentionScratch(workers, widths.group, config.k_dim, config.v_dim, arena),
   });

@@ -221,10 +221,7 @@ Status BindLayer(Binder& binder, int index, const Config& config, weights::Sched
   SLUICE_TRY_ASSIGN(w.q_norm, BindQkNorm(binder, blk + "attn_q_norm.weight", config, layer.n_heads));
   SLUICE_TRY_ASSIGN(w.k_norm, BindQkNorm(binder, blk + "attn_k_norm.weight", config, layer.n_kv_heads));
   SLUICE_TRY(BindFeedForward(binder, blk, config, layer, w));
-  w.qkv_operation = schedule.Add({w.q.weight, w.k.weight, w.v.weight}, false, index);
-  w.o_operation = schedule.Add({w.o.weight}, false, index);
-  w.ffn_operation = w.gate ? schedule.Add({w.gate.weight, w.up.weight}, true, index) : schedule.Add({w.up.weight}, false, index);
-  w.down_operation = schedule.Add({w.down.weight}, false, index);
+  ScheduleLayer(w, index, schedule);
   return {};
 }
 
@@ -252,6 +249,18 @@ Status BindRopeDivisors(Binder& binder, const Config& config, Weights& weights) 
 }
 
 }  // namespace
+
+void ScheduleLayer(LayerWeights& layer, int index, weights::Schedule& schedule) {
+  layer.qkv_operation = schedule.Add({layer.q.weight, layer.k.weight, layer.v.weight}, false, index);
+  layer.o_operation = schedule.Add({layer.o.weight}, false, index);
+  layer.ffn_operation = layer.gate ? schedule.Add({layer.gate.weight, layer.up.weight}, true, index)
+                                   : schedule.Add({layer.up.weight}, false, index);
+  layer.down_operation = schedule.Add({layer.down.weight}, false, index);
+}
+
+void ScheduleOutput(const ops::Linear& output, size_t layers, weights::Schedule& schedule) {
+  schedule.Add({output.weight}, false, static_cast<int>(layers));
+}
 
 Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file) {
   const Recipe& recipe = *config.recipe;
@@ -281,7 +290,7 @@ Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file) {
     SLUICE_TRY(BindLayer(binder, static_cast<int>(i), config, weights.schedule, weights.layers[i]));
     if (recipe.residual == Residual::kParallelIfOneNorm) config.layers[i].parallel = !weights.layers[i].ffn_norm.present;
   }
-  weights.schedule.Add({weights.output.weight}, false, static_cast<int>(config.layers.size()));
+  ScheduleOutput(weights.output, config.layers.size(), weights.schedule);
   SLUICE_TRY(binder.CheckNothingIsLeft(recipe));
   return weights;
 }
