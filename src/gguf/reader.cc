@@ -173,8 +173,9 @@ const Tensor* GgufFile::Find(std::string_view name) const {
   return &tensors_[*at];
 }
 
-Result<const Tensor*> GgufFile::Require(std::string_view name) const {
-  const Tensor* tensor = Find(name);
+Result<const Tensor*> GgufFile::Require(std::string_view name) const { return RequireKnown(Find(name), name); }
+
+Result<const Tensor*> RequireKnown(const Tensor* tensor, std::string_view name) {
   if (tensor == nullptr) return Fail(ErrorCode::kNotFound, "tensor {}: is missing", name);
   if (tensor->traits == nullptr) {
     return Fail(ErrorCode::kUnsupported, "tensor {}: uses type id {}, which is not supported", name,

@@ -51,7 +51,7 @@ class GgufFile {
 
   std::span<const Tensor> tensors() const { return tensors_; }  // in file order, shard after shard
   const Tensor* Find(std::string_view name) const;              // null when absent
-  // The tensor, known to be readable. Errors: kNotFound; kUnsupported, naming an unknown type id.
+  // Errors: those of RequireKnown.
   Result<const Tensor*> Require(std::string_view name) const;
 
   // Bytes [offset, offset + out.size()) of the tensor's data; the range must lie inside of it.
@@ -80,6 +80,10 @@ class GgufFile {
   std::vector<uint32_t> by_name_;  // indices of tensors_, sorted by name
   std::vector<Problem> problems_;
 };
+
+// The tensor that was looked up by `name`, known to be readable. Errors: kNotFound when there is none; kUnsupported,
+// naming an unknown type id.
+Result<const Tensor*> RequireKnown(const Tensor* tensor, std::string_view name);
 
 // "model-00002-of-00003.gguf" for ("model", 2, 3): how the parts of a split model are called. `part` counts
 // from 1.

@@ -17,8 +17,7 @@ namespace sluice::model {
 // The KV cache of a model.
 kv::CacheConfig CacheConfigFor(const Config& config, const plan::KvSettings& settings);
 
-// `tokenizer_bytes`: what vocabulary and header take. Errors: kNotFound for a matrix that the architecture
-// needs, kUnsupported for one of an unknown type.
+// `tokenizer_bytes`: what vocabulary and header take. Errors: those of BindDirectory.
 Result<plan::ModelFacts> FactsOf(const Config& config, std::span<const gguf::Tensor> tensors,
                                  uint64_t tokenizer_bytes);
 

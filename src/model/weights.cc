@@ -1,6 +1,8 @@
 #include "model/weights.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -10,12 +12,22 @@ namespace sluice::model {
 
 namespace {
 
+// Fills `bytes` with a tensor's data.
+using ReadTensor = std::function<Status(const gguf::Tensor& tensor, std::span<std::byte> bytes)>;
+
 // Finds tensors by name, checks them, and remembers which were used.
 class Binder {
  public:
-  Binder(const gguf::GgufFile& file, Weights& weights) : file_(file), weights_(weights) {}
+  // Without `read`, vectors stay null.
+  Binder(std::span<const gguf::Tensor> tensors, ReadTensor read, Weights& weights)
+      : tensors_(tensors), read_(std::move(read)), weights_(weights) {
+    for (const gguf::Tensor& tensor : tensors) by_name_.emplace(tensor.name, &tensor);
+  }
 
-  const gguf::Tensor* Find(const std::string& name) const { return file_.Find(name); }
+  const gguf::Tensor* Find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
   bool Has(const std::string& name) const { return Find(name) != nullptr; }
 
   // A matrix [rows, columns] of any type that products take.
@@ -48,7 +60,7 @@ class Binder {
     weights_.multiplications_per_token += static_cast<uint64_t>(weight.rows * weight.columns);
   }
 
-  // A vector, converted to f32. Read at once: it is small.
+  // A vector, converted to f32 (null when nothing is read). Read at once: it is small.
   Result<const float*> Vector(const std::string& name, int64_t size) {
     SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, Take(name));
     SLUICE_TRY(CheckShape(*tensor, 1, size));
@@ -65,7 +77,7 @@ class Binder {
     }
     if (Has(stem + ".scale")) {
       SLUICE_TRY_ASSIGN(const float* scale, Vector(stem + ".scale", 1));
-      linear.scale = *scale;
+      if (scale != nullptr) linear.scale = *scale;
     }
     // A hint for programs that quantise activations to fp4; Sluice's activations carry their own scales.
     if (Has(stem + ".input_scale")) SLUICE_TRY(Take(stem + ".input_scale"));
@@ -91,14 +103,15 @@ class Binder {
 
   // Marks a tensor as known. Errors: it is missing, or of an unknown type.
   Result<const gguf::Tensor*> Take(const std::string& name) {
-    SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, file_.Require(name));
+    SLUICE_TRY_ASSIGN(const gguf::Tensor* tensor, gguf::RequireKnown(Find(name), name));
     used_.insert(tensor);
     return tensor;
   }
 
   Result<const float*> Decode(const gguf::Tensor& tensor) {
+    if (!read_) return static_cast<const float*>(nullptr);
     std::vector<std::byte> bytes(static_cast<size_t>(tensor.size_bytes));
-    SLUICE_TRY(file_.Read(tensor, 0, bytes));
+    SLUICE_TRY(read_(tensor, bytes));
     const size_t elements = static_cast<size_t>(tensor.elements());
     auto values = std::make_unique<float[]>(elements);
     formats::DecodeRow(tensor.traits->dtype, bytes.data(), {values.get(), elements});
@@ -108,7 +121,7 @@ class Binder {
 
   // A tensor that the recipe has no place for would be computed without: that is a wrong answer, so it is refused.
   Status CheckNothingIsLeft(const Recipe& recipe) const {
-    for (const gguf::Tensor& tensor : file_.tensors()) {
+    for (const gguf::Tensor& tensor : tensors_) {
       if (used_.contains(&tensor) || IsHarmless(tensor.name)) continue;
       return Fail(ErrorCode::kUnsupported,
                   "tensor {} is no part of architecture '{}' as Sluice runs it; without it the output would be wrong",
@@ -130,7 +143,9 @@ class Binder {
            name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn_rot_embd.weight");
   }
 
-  const gguf::GgufFile& file_;
+  const std::span<const gguf::Tensor> tensors_;
+  const ReadTensor read_;
+  std::map<std::string_view, const gguf::Tensor*> by_name_;
   Weights& weights_;
   std::set<const gguf::Tensor*> used_;
 };
@@ -201,6 +216,15 @@ Status BindFeedForward(Binder& binder, const std::string& blk, const Config& con
   return {};
 }
 
+// The layer's operations, in the order in which a pass runs them.
+void ScheduleLayer(LayerWeights& layer, int index, weights::Schedule& schedule) {
+  layer.qkv_operation = schedule.Add({layer.q.weight, layer.k.weight, layer.v.weight}, false, index);
+  layer.o_operation = schedule.Add({layer.o.weight}, false, index);
+  layer.ffn_operation = layer.gate ? schedule.Add({layer.gate.weight, layer.up.weight}, true, index)
+                                   : schedule.Add({layer.up.weight}, false, index);
+  layer.down_operation = schedule.Add({layer.down.weight}, false, index);
+}
+
 Status BindLayer(Binder& binder, int index, const Config& config, weights::Schedule& schedule, LayerWeights& w) {
   const Recipe& recipe = *config.recipe;
   const LayerConfig& layer = config.layers[static_cast<size_t>(index)];
@@ -236,6 +260,7 @@ Status BindRopeDivisors(Binder& binder, const Config& config, Weights& weights) 
     const std::string of_model = binder.Has(name) ? name : fmt::format("blk.0.{}", name);
     if (!binder.Has(of_model)) return {};
     SLUICE_TRY_ASSIGN(const float* values, binder.Vector(of_model, pairs));
+    if (values == nullptr) return {};
     out.assign(values, values + pairs);
     for (const float divisor : out) {
       if (!(divisor > 0)) return Fail(ErrorCode::kCorrupt, "tensor {}: divisor {} is not positive", of_model, divisor);
@@ -248,24 +273,10 @@ Status BindRopeDivisors(Binder& binder, const Config& config, Weights& weights) 
   return {};
 }
 
-}  // namespace
-
-void ScheduleLayer(LayerWeights& layer, int index, weights::Schedule& schedule) {
-  layer.qkv_operation = schedule.Add({layer.q.weight, layer.k.weight, layer.v.weight}, false, index);
-  layer.o_operation = schedule.Add({layer.o.weight}, false, index);
-  layer.ffn_operation = layer.gate ? schedule.Add({layer.gate.weight, layer.up.weight}, true, index)
-                                   : schedule.Add({layer.up.weight}, false, index);
-  layer.down_operation = schedule.Add({layer.down.weight}, false, index);
-}
-
-void ScheduleOutput(const ops::Linear& output, size_t layers, weights::Schedule& schedule) {
-  schedule.Add({output.weight}, false, static_cast<int>(layers));
-}
-
-Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file) {
+Result<Weights> Bind(Config& config, std::span<const gguf::Tensor> tensors, ReadTensor read) {
   const Recipe& recipe = *config.recipe;
   Weights weights;
-  Binder binder(file, weights);
+  Binder binder(tensors, std::move(read), weights);
   SLUICE_TRY_ASSIGN(const int64_t embedding_rows, binder.RowsForTokens("token_embd.weight", config.vocab_size));
   SLUICE_TRY_ASSIGN(weights.token_embedding, binder.Matrix("token_embd.weight", embedding_rows, config.d_model));
   weights.token_embedding.rows = config.vocab_size;
@@ -290,9 +301,21 @@ Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file) {
     SLUICE_TRY(BindLayer(binder, static_cast<int>(i), config, weights.schedule, weights.layers[i]));
     if (recipe.residual == Residual::kParallelIfOneNorm) config.layers[i].parallel = !weights.layers[i].ffn_norm.present;
   }
-  ScheduleOutput(weights.output, config.layers.size(), weights.schedule);
+  weights.schedule.Add({weights.output.weight}, false, static_cast<int>(config.layers.size()));
   SLUICE_TRY(binder.CheckNothingIsLeft(recipe));
   return weights;
+}
+
+}  // namespace
+
+Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file) {
+  return Bind(config, file.tensors(), [&file](const gguf::Tensor& tensor, std::span<std::byte> bytes) {
+    return file.Read(tensor, 0, bytes);
+  });
+}
+
+Result<Weights> BindDirectory(Config& config, std::span<const gguf::Tensor> tensors) {
+  return Bind(config, tensors, nullptr);
 }
 
 }  // namespace sluice::model

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,14 +62,12 @@ struct Weights {
   std::vector<std::unique_ptr<float[]>> vectors;
 };
 
-// Adds a layer's operations to the end of a schedule, in the order in which a pass runs them, and notes which they are.
-void ScheduleLayer(LayerWeights& layer, int index, weights::Schedule& schedule);
-// Adds the output projection, which ends a pass of `layers` layers.
-void ScheduleOutput(const ops::Linear& output, size_t layers, weights::Schedule& schedule);
-
 // Vectors are read; config learns what only the tensors tell (which blocks are parallel).
 // Errors: kNotFound (missing tensor), kCorrupt (wrong shape), kUnsupported (a type that no product takes; a tensor that
 // the recipe has no place for).
 Result<Weights> BindWeights(Config& config, const gguf::GgufFile& file);
+// The same from a tensor directory alone (a header without its data, a shape), which must outlive the result: all that
+// planning needs. Vectors are checked but left out.
+Result<Weights> BindDirectory(Config& config, std::span<const gguf::Tensor> tensors);
 
 }  // namespace sluice::model
