@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "model/forward.h"
 #include "model/weights.h"
-#include "weights/weight_store.h"
+#include "weights/residency.h"
 
 namespace sluice::model {
 
@@ -85,8 +85,7 @@ Result<plan::ModelFacts> FactsOf(const Config& config, std::span<const gguf::Ten
   facts.tokenizer_bytes = tokenizer_bytes;
 
   facts.weight_bytes = [places](const weights::StoreOptions& options) {
-    const auto footprint = weights::WeightStore::Plan(places->weights.schedule, options);
-    return plan::WeightBytes{footprint.pinned_bytes, footprint.ring_bytes, footprint.streamed_bytes};
+    return weights::PlanFootprint(places->weights.schedule, options);
   };
   facts.kv_bytes = [places](const plan::KvSettings& settings) {
     return kv::CacheBytes(CacheConfigFor(places->config, settings));

@@ -43,13 +43,6 @@ struct KvSettings {
   int64_t checkpoint_positions = 1024;
 };
 
-// What holding the weights takes, under some options.
-struct WeightBytes {
-  uint64_t held_bytes = 0;      // weights.pinned
-  uint64_t ring_bytes = 0;      // weights.stream
-  uint64_t streamed_bytes = 0;  // read from storage in each pass
-};
-
 struct ModelFacts {
   std::string name;
   std::string architecture;
@@ -59,14 +52,13 @@ struct ModelFacts {
 
   uint64_t tensor_bytes = 0;     // of all tensors
   std::vector<SweptType> swept;  // the matrices that every token is multiplied with
-  uint64_t embedding_bytes =
-      0;  // token embeddings that are only looked up; 0 when they are the output matrix too
+  uint64_t embedding_bytes = 0;  // token embeddings that are only looked up; 0 when they are the output matrix too
 
   std::vector<KvLayers> kv_layers;
   uint64_t attention_multiplications = 0;  // for one token and one held position
   uint64_t tokenizer_bytes = 0;            // vocabulary and header
 
-  std::function<WeightBytes(const weights::StoreOptions&)> weight_bytes;
+  std::function<weights::Footprint(const weights::StoreOptions&)> weight_bytes;
   std::function<uint64_t(const KvSettings&)> kv_bytes;
   std::function<uint64_t(int64_t batch, int workers)> activation_bytes;
 

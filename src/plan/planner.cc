@@ -106,8 +106,8 @@ std::array<uint64_t, memory::kAccountCount> Planner::Accounts(const Setting& set
                                                               uint64_t pinned_bytes) const {
   std::array<uint64_t, memory::kAccountCount> accounts{};
   const auto set = [&](Account account, uint64_t bytes) { accounts[static_cast<size_t>(account)] = bytes; };
-  const WeightBytes weights = facts_.weight_bytes(Store(setting, pinned_bytes));
-  set(Account::kWeightsPinned, weights.held_bytes);
+  const weights::Footprint weights = facts_.weight_bytes(Store(setting, pinned_bytes));
+  set(Account::kWeightsPinned, weights.pinned_bytes);
   set(Account::kWeightsStream, weights.ring_bytes);
   set(Account::kKv, AlignUp(facts_.kv_bytes(setting.kv), kPage));
   set(Account::kActivations, AlignUp(facts_.activation_bytes(setting.kv.batch, request_.threads), kPage));
@@ -185,7 +185,7 @@ std::vector<std::string> Planner::Steps(const Setting& from, const Setting& to) 
   if (to.residency != from.residency) {
     steps.push_back(fmt::format(
         "weights stream from storage: with all {} of them in memory it would take {}, the budget is {}",
-        FormatBytes(facts_.weight_bytes(Store(from, 0)).held_bytes),
+        FormatBytes(facts_.weight_bytes(Store(from, 0)).pinned_bytes),
         FormatBytes(Bytes(from) + request_.used_bytes + kUnaccountedBytes),
         FormatBytes(request_.budget_bytes)));
   }

@@ -29,7 +29,6 @@ inline constexpr int64_t kDefaultContext = 8192;  // at most, when the model all
 inline constexpr int64_t kDefaultBatch = 512;
 inline constexpr int64_t kSmallestContext = 256;  // that the ladder ends at
 
-
 struct Request {
   uint64_t budget_bytes = memory::Ledger::kUnlimited;  // for all of the process
   uint64_t used_bytes = 0;                             // of it, by what is in the ledger already

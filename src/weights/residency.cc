@@ -1,6 +1,7 @@
 #include "weights/residency.h"
 
 #include <algorithm>
+#include <span>
 
 namespace sluice::weights {
 
@@ -83,13 +84,47 @@ ArenaLayout LayOutArena(const std::vector<Slab>& slabs, const std::vector<bool>&
   return layout;
 }
 
-uint64_t SlotBytes(const Slab& slab) {
-  uint64_t total = 0;
-  for (size_t e = 0; e < static_cast<size_t>(slab.n_extents); ++e) {
-    const Extent& extent = slab.extents[e];
-    total += AlignUp(extent.offset % kPage + extent.size_bytes, kPage);
+std::vector<bool> ChooseStaying(const std::vector<Slab>& slabs, const StoreOptions& options) {
+  switch (options.residency) {
+    case Residency::kResident: return std::vector<bool>(slabs.size(), true);
+    case Residency::kPin: return ChoosePinned(slabs, options.pinned_bytes);
+    case Residency::kLru:
+    case Residency::kMmap: break;
   }
-  return total;
+  return std::vector<bool>(slabs.size(), false);
+}
+
+uint64_t SlotBytes(const std::vector<Slab>& slabs) {
+  uint64_t largest = 0;
+  for (const Slab& slab : slabs) {
+    uint64_t total = 0;
+    for (const Extent& extent : std::span(slab.extents).first(static_cast<size_t>(slab.n_extents)))
+      total += AlignUp(extent.offset % kPage + extent.size_bytes, kPage);
+    largest = std::max(largest, total);
+  }
+  return largest;
+}
+
+uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
+  const uint64_t slot = SlotBytes(slabs);
+  if (options.residency != Residency::kLru) return options.ring_bytes / slot * slot;
+  uint64_t in_block = 0, largest_block = 0;
+  for (size_t i = 0; i < slabs.size(); ++i) {
+    in_block = i > 0 && slabs[i].block == slabs[i - 1].block ? in_block + 1 : 1;
+    largest_block = std::max(largest_block, in_block);
+  }
+  return slot * largest_block * static_cast<uint64_t>(std::max(1, options.lru_blocks));
+}
+
+Footprint PlanFootprint(const Schedule& schedule, const StoreOptions& options) {
+  Footprint footprint;
+  if (options.residency == Residency::kMmap) return footprint;
+  const std::vector<Slab> slabs = CutSlabs(schedule, options.slab_bytes);
+  const std::vector<bool> stays = ChooseStaying(slabs, options);
+  footprint.pinned_bytes = LayOutArena(slabs, stays).size_bytes;
+  for (size_t i = 0; i < slabs.size(); ++i) footprint.streamed_bytes += stays[i] ? 0 : slabs[i].size_bytes();
+  if (footprint.streamed_bytes > 0) footprint.ring_bytes = AlignUp(RingBytes(slabs, options), kPage);
+  return footprint;
 }
 
 }  // namespace sluice::weights

@@ -46,7 +46,21 @@ struct ArenaLayout {
 };
 ArenaLayout LayOutArena(const std::vector<Slab>& slabs, const std::vector<bool>& pinned);
 
-// Bytes that a slab takes in the ring: each extent widened to whole pages.
-uint64_t SlotBytes(const Slab& slab);
+// Which slabs stay under the options' residency; none where a cache or the kernel decides.
+std::vector<bool> ChooseStaying(const std::vector<Slab>& slabs, const StoreOptions& options);
+
+// Bytes that the largest slab takes in the ring: each extent widened to whole pages.
+uint64_t SlotBytes(const std::vector<Slab>& slabs);
+// Of the ring; of the cache of whole blocks (kLru).
+uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
+
+// Memory that holding the weights takes, and what it saves.
+struct Footprint {
+  uint64_t pinned_bytes = 0;    // weights.pinned
+  uint64_t ring_bytes = 0;      // weights.stream
+  uint64_t streamed_bytes = 0;  // read in each pass
+};
+// What WeightStore will take with these options.
+Footprint PlanFootprint(const Schedule& schedule, const StoreOptions& options);
 
 }  // namespace sluice::weights

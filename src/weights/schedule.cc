@@ -61,6 +61,21 @@ void CutStacked(const Operation& operation, uint64_t target_bytes, Slab slab, st
   finish();
 }
 
+// The output projection may be as large as several layers.
+void NumberOutputBlocks(int output, std::vector<Slab>* slabs) {
+  std::vector<int> sizes;  // slabs of each layer
+  for (const Slab& slab : *slabs) {
+    if (slab.operation == output) break;
+    sizes.resize(std::max(sizes.size(), static_cast<size_t>(slab.block) + 1));
+    ++sizes[static_cast<size_t>(slab.block)];
+  }
+  const int per_block = sizes.empty() ? 1 : *std::max_element(sizes.begin(), sizes.end());
+  int of_output = 0;
+  for (Slab& slab : *slabs) {
+    if (slab.operation == output) slab.block = static_cast<int>(sizes.size()) + of_output++ / per_block;
+  }
+}
+
 }  // namespace
 
 int Schedule::Add(std::initializer_list<Matrix> matrices, bool paired, int block) {
@@ -88,6 +103,7 @@ std::vector<Slab> CutSlabs(const Schedule& schedule, uint64_t slab_bytes) {
     const Slab begin{.operation = static_cast<int>(i), .block = operation.block};
     (operation.paired ? CutPaired : CutStacked)(operation, total / parts, begin, &slabs);
   }
+  NumberOutputBlocks(static_cast<int>(schedule.operations.size()) - 1, &slabs);
   return slabs;
 }
 

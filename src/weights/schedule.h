@@ -63,7 +63,7 @@ struct Extent {
 
 struct Slab {
   int operation = 0;
-  int block = 0;
+  int block = 0;     // the layer; the output projection makes as many blocks of a layer's size as it needs
   int64_t rows = 0;  // to be worked on; those of paired matrices count once
   int n_extents = 0;
   std::array<Extent, kMaxMatrices> extents;

@@ -25,26 +25,20 @@ Result<platform::File> OpenShard(const gguf::Shard& shard, platform::File::Cachi
 
 }  // namespace
 
-Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, const Options& options) {
-  // One more slab is started while fewer than `depth` reads are under way.
-  SLUICE_TRY_ASSIGN(auto queue, io::CreateIoQueue(options.backend, options.depth + kMaxMatrices));
-  return Create(model, options, std::move(queue));
-}
-
-Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, const Options& options,
+Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, int depth, bool direct,
                                                        std::unique_ptr<io::IoQueue> queue) {
-  SLUICE_CHECK(options.depth >= 1);
-  std::unique_ptr<SlabReader> reader(new SlabReader(options));
-  reader->direct_ = options.direct;
+  SLUICE_CHECK(depth >= 1);
+  std::unique_ptr<SlabReader> reader(new SlabReader(depth, direct));
+  reader->direct_ = direct;
   for (const gguf::Shard& shard : model.shards()) {
     SLUICE_TRY_ASSIGN(platform::File cached, OpenShard(shard, platform::File::Caching::kPageCache));
     cached.ExpectRandomReads();
     reader->cached_files_.push_back(std::move(cached));
     if (!reader->direct_) continue;
-    auto direct = OpenShard(shard, platform::File::Caching::kDirect);
-    if (!direct && direct.error().code != ErrorCode::kUnsupported) return std::move(direct).error();
-    if (direct) reader->files_.push_back(*std::move(direct));
-    reader->direct_ = direct.has_value();
+    auto file = OpenShard(shard, platform::File::Caching::kDirect);
+    if (!file && file.error().code != ErrorCode::kUnsupported) return std::move(file).error();
+    if (file) reader->files_.push_back(*std::move(file));
+    reader->direct_ = file.has_value();
   }
   if (!reader->direct_) {
     reader->files_.clear();
@@ -54,7 +48,7 @@ Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& mod
     }
   }
   reader->queue_ = std::move(queue);
-  reader->reads_.resize(static_cast<size_t>(options.depth + kMaxMatrices));
+  reader->reads_.resize(static_cast<size_t>(QueueDepth(depth)));
   for (size_t i = 0; i < reader->reads_.size(); ++i) reader->free_reads_.push_back(i);
   return reader;
 }
@@ -162,7 +156,7 @@ Status SlabReader::ReadRow(const Matrix& matrix, int64_t row, std::span<std::byt
     return Annotate(std::move(status).error(), "tensor " + std::string(matrix.tensor->name));
   }
   // Rows that are read in a strict budget must not gather in the page cache.
-  if (options_.direct) file.DropFromPageCache(offset, out.size());
+  if (spares_page_cache_) file.DropFromPageCache(offset, out.size());
   return {};
 }
 

@@ -19,22 +19,17 @@ namespace sluice::weights {
 
 class SlabReader {
  public:
-  struct Options {
-    io::IoBackend backend = io::IoBackend::kAuto;
-    int depth = 8;
-    bool direct = true;
-  };
   struct Stats {
     uint64_t bytes = 0;        // that storage delivered, page rounding included
     uint64_t reads = 0;
     uint64_t short_reads = 0;  // that had to be resumed
   };
 
-  // Opens the files of the model. Errors: those of File::Open and CreateIoQueue; kCorrupt when a file is not the size
-  // that it had when its header was read.
-  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, const Options& options);
-  // The same over a queue of the caller's, for tests.
-  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, const Options& options,
+  // How many reads are under way at most, when a new extent is only started below `depth`: what the queue is made for.
+  static int QueueDepth(int depth) { return depth + kMaxMatrices; }
+  // Opens the files of the model, past the page cache where that is wanted (`direct`) and possible. Errors: those of
+  // File::Open; kCorrupt when a file is not the size that it had when its header was read.
+  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, int depth, bool direct,
                                                     std::unique_ptr<io::IoQueue> queue);
 
   std::string_view backend() const { return queue_->name(); }
@@ -42,7 +37,8 @@ class SlabReader {
   bool direct() const { return direct_; }
   const Stats& stats() const { return stats_; }
 
-  bool CanStart() const { return reads_under_way_ < options_.depth; }
+  // Whether there is room for the extents of one more slab.
+  bool CanStart() const { return reads_under_way_ < depth_; }
   int reads_under_way() const { return reads_under_way_; }
 
   // Starts the reading of an extent. `memory` is where its whole pages go: from the file offset rounded down to a page
@@ -57,7 +53,7 @@ class SlabReader {
 
   // Copies an extent out of the page cache, and reads from storage what is not there. Thread-safe.
   Status Copy(const Extent& extent, const gguf::Tensor& tensor, std::byte* data) const;
-  // The share of a file's extents that the page cache holds, judged by looking at some places.
+  // Whether the page cache holds nearly all of these slabs, judged by looking at some places.
   bool MostlyInPageCache(std::span<const Slab> slabs) const;
   // Errors: kCorrupt when a file has become shorter than the model says.
   Status CheckSizes(const gguf::GgufFile& model) const;
@@ -76,11 +72,12 @@ class SlabReader {
     int id = 0;
   };
 
-  explicit SlabReader(const Options& options) : options_(options) {}
+  SlabReader(int depth, bool direct) : depth_(depth), spares_page_cache_(direct) {}
   void Submit(size_t index);
 
-  Options options_;
-  bool direct_ = false;
+  const int depth_;
+  const bool spares_page_cache_;  // as was asked for
+  bool direct_ = false;           // as the file system can
   std::vector<platform::File> files_;         // by shard, direct where possible
   std::vector<platform::File> cached_files_;  // by shard, through the page cache
   std::unique_ptr<io::IoQueue> queue_;        // destroyed before the files

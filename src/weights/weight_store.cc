@@ -14,63 +14,11 @@ constexpr uint64_t kPage = platform::File::kDirectAlignment;
 // With fewer, workers wait for one another instead of for storage.
 constexpr uint64_t kFewestSlots = 4;
 
-uint64_t LargestSlot(const std::vector<Slab>& slabs) {
-  uint64_t largest = 0;
-  for (const Slab& slab : slabs) largest = std::max(largest, SlotBytes(slab));
-  return largest;
-}
-
-// The output projection may be as large as several layers: it counts as blocks of a layer's size.
-int NumberBlocks(const Schedule& schedule, std::vector<Slab>* slabs, int* slabs_per_block) {
-  const int output = static_cast<int>(schedule.operations.size()) - 1;
-  std::vector<int> sizes;
-  for (const Slab& slab : *slabs) {
-    if (slab.operation == output) break;
-    sizes.resize(std::max(sizes.size(), static_cast<size_t>(slab.block) + 1));
-    ++sizes[static_cast<size_t>(slab.block)];
-  }
-  *slabs_per_block = sizes.empty() ? 1 : *std::max_element(sizes.begin(), sizes.end());
-  int of_output = 0;
-  for (Slab& slab : *slabs) {
-    if (slab.operation == output) slab.block = static_cast<int>(sizes.size()) + of_output++ / *slabs_per_block;
-  }
-  return slabs->empty() ? 0 : slabs->back().block + 1;
-}
-
-std::vector<bool> Choose(const std::vector<Slab>& slabs, const StoreOptions& options) {
-  switch (options.residency) {
-    case Residency::kResident: return std::vector<bool>(slabs.size(), true);
-    case Residency::kPin: return ChoosePinned(slabs, options.pinned_bytes);
-    case Residency::kLru:
-    case Residency::kMmap: break;
-  }
-  return std::vector<bool>(slabs.size(), false);
-}
-
-uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options, int slabs_per_block) {
-  const uint64_t slot = LargestSlot(slabs);
-  if (options.residency != Residency::kLru) return options.ring_bytes / slot * slot;
-  return slot * static_cast<uint64_t>(slabs_per_block) * static_cast<uint64_t>(std::max(1, options.lru_blocks));
-}
-
 }  // namespace
-
-WeightStore::Footprint WeightStore::Plan(const Schedule& schedule, const StoreOptions& options) {
-  Footprint footprint;
-  std::vector<Slab> slabs = CutSlabs(schedule, options.slab_bytes);
-  if (options.residency == Residency::kMmap) return footprint;
-  int slabs_per_block;
-  NumberBlocks(schedule, &slabs, &slabs_per_block);
-  const std::vector<bool> pinned = Choose(slabs, options);
-  footprint.pinned_bytes = LayOutArena(slabs, pinned).size_bytes;
-  for (size_t i = 0; i < slabs.size(); ++i) footprint.streamed_bytes += pinned[i] ? 0 : slabs[i].size_bytes();
-  if (footprint.streamed_bytes > 0) footprint.ring_bytes = AlignUp(RingBytes(slabs, options, slabs_per_block), kPage);
-  return footprint;
-}
 
 Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context& context, const gguf::GgufFile& file,
                                                          const Schedule& schedule, const StoreOptions& options) {
-  SLUICE_TRY_ASSIGN(auto queue, io::CreateIoQueue(options.backend, options.depth + kMaxMatrices));
+  SLUICE_TRY_ASSIGN(auto queue, io::CreateIoQueue(options.backend, SlabReader::QueueDepth(options.depth)));
   return Create(context, file, schedule, options, std::move(queue));
 }
 
@@ -80,8 +28,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   SLUICE_CHECK(schedule.operations.size() >= 2);
   std::unique_ptr<WeightStore> store(new WeightStore(context, file, schedule, options));
   store->slabs_ = CutSlabs(schedule, options.slab_bytes);
-  store->counts_users_ = options.residency == Residency::kLru;
-  store->blocks_ = NumberBlocks(schedule, &store->slabs_, &store->slabs_per_block_);
+  if (store->is_cache()) store->block_uses_.resize(static_cast<size_t>(store->slabs_.back().block) + 1);
   store->operations_.assign(schedule.operations.size(), {0, 0});
   for (size_t i = 0; i < store->slabs_.size(); ++i) {
     auto& [first, end] = store->operations_[static_cast<size_t>(store->slabs_[i].operation)];
@@ -90,13 +37,12 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   }
   store->states_ = std::vector<State>(store->slabs_.size());
   SLUICE_TRY_ASSIGN(store->reader_,
-                    SlabReader::Create(file, {.backend = options.backend, .depth = options.depth, .direct = options.direct},
-                                       std::move(queue)));
+                    SlabReader::Create(file, options.depth, options.direct, std::move(queue)));
   if (options.residency == Residency::kMmap) {
     SLUICE_TRY(store->MapFiles());
     return store;
   }
-  SLUICE_TRY(store->TakeMemory(Choose(store->slabs_, options)));
+  SLUICE_TRY(store->TakeMemory(ChooseStaying(store->slabs_, options)));
   store->copies_from_cache_ = store->reader_->MostlyInPageCache(store->slabs_);
   return store;
 }
@@ -118,15 +64,14 @@ Status WeightStore::TakeMemory(const std::vector<bool>& pinned) {
     state.stays = pinned[i];
     streams |= !state.stays;
     if (!state.stays) continue;
-    pinned_total_ += slabs_[i].size_bytes();
     for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e) state.data[e] = base + layout.offsets[i][e];
   }
   return streams ? TakeRing() : Status();
 }
 
 Status WeightStore::TakeRing() {
-  slot_bytes_ = LargestSlot(slabs_);
-  const uint64_t size = RingBytes(slabs_, options_, slabs_per_block_);
+  slot_bytes_ = SlotBytes(slabs_);
+  const uint64_t size = RingBytes(slabs_, options_);
   const uint64_t slots = size / slot_bytes_;
   if (slots < kFewestSlots) {
     return sluice::Fail(ErrorCode::kInvalidArgument, "a ring of {} has room for {} slabs of {}; it takes at least {}",
@@ -135,7 +80,6 @@ Status WeightStore::TakeRing() {
   }
   SLUICE_TRY_ASSIGN(ring_, memory::Arena::Create(size, memory::Account::kWeightsStream, *context_.ledger,
                                                  {.page_size = platform::PageSize::kHuge, .touch = true}));
-  ring_memory_ = ring_.Allocate(size, kPage);
   for (int slot = static_cast<int>(slots) - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   return {};
 }
@@ -171,7 +115,7 @@ bool WeightStore::InOrder(int operation) const {
 Status WeightStore::BeginPass(int output_rounds) {
   if (!mappings_.empty()) return reader_->CheckSizes(file_);
   const std::lock_guard lock(mutex_);
-  if (in_pass_ || failed_) DropEverythingUnderWay();
+  if (in_pass_ || failure_) DropEverythingUnderWay();
   ++pass_;
   output_rounds_ = output_rounds;
   in_pass_ = true;
@@ -202,10 +146,10 @@ const std::byte* const* WeightStore::AcquireSlowly(int slab) {
     return state.data.data();
   }
   const double start = context_.clock->NowSeconds();
-  while (state.phase != Phase::kReady && !failed_) {
+  while (state.phase != Phase::kReady && !failure_) {
     ReadAhead();
     // A cache may have dropped what was there when reading passed it by.
-    if (options_.residency == Residency::kLru && state.phase == Phase::kEmpty && reader_->CanStart())
+    if (is_cache() && state.phase == Phase::kEmpty && reader_->CanStart())
       static_cast<void>(Begin(slab, true));
     if (!somebody_waits_ && reader_->reads_under_way() > 0) {
       CollectOne(lock);
@@ -215,7 +159,7 @@ const std::byte* const* WeightStore::AcquireSlowly(int slab) {
   }
   stats_.stall_seconds += context_.clock->NowSeconds() - start;
   ++state.users;
-  return failed_ ? nullptr : state.data.data();
+  return failure_ ? nullptr : state.data.data();
 }
 
 void WeightStore::CopyFromCache(int slab, State& state) {
@@ -226,7 +170,6 @@ void WeightStore::CopyFromCache(int slab, State& state) {
   }
   const std::lock_guard lock(mutex_);
   if (status) {
-    loaded_bytes_ += about.size_bytes();
     state.phase.store(Phase::kReady, std::memory_order_release);
   } else {
     state.phase = Phase::kEmpty;
@@ -243,7 +186,7 @@ void WeightStore::Free(int slab, bool done) {
   if (done) {
     state.rows_left = slabs_[static_cast<size_t>(slab)].rows;
     state.last_use = ++uses_;
-    if (!counts_users_) Recycle(state);
+    if (!is_cache()) Recycle(state);
   }
   ReadAhead();
   changed_.notify_all();
@@ -251,7 +194,7 @@ void WeightStore::Free(int slab, bool done) {
 
 // Starts reads in the order of the schedule, as long as the storage's queue and the ring have room.
 void WeightStore::ReadAhead() {
-  while (reader_->CanStart() && !failed_) {
+  while (reader_->CanStart() && !failure_) {
     if (passed_) {
       const std::optional<Position> next = Next(next_read_);
       if (!next) return;
@@ -262,7 +205,7 @@ void WeightStore::ReadAhead() {
     if (state.phase == Phase::kEmpty) {
       const bool by_copying = copies_from_cache_ && state.stays;
       if (!by_copying && !Begin(next_read_.slab, false)) return;
-    } else if (!state.stays && options_.residency != Residency::kLru) {
+    } else if (!state.stays && !is_cache()) {
       return;  // still needed for what it was read for last
     }
     passed_ = true;
@@ -293,7 +236,7 @@ bool WeightStore::Begin(int slab, bool needed_now) {
   if (!state.stays) {
     state.slot = TakeSlot(needed_now);
     if (state.slot < 0) return false;
-    next = ring_memory_.data() + static_cast<size_t>(state.slot) * slot_bytes_;
+    next = ring_.bytes().data() + static_cast<size_t>(state.slot) * slot_bytes_;
   }
   state.phase = Phase::kReading;
   state.extents_to_come = about.n_extents;
@@ -321,7 +264,7 @@ const gguf::Tensor& WeightStore::TensorOf(const Slab& slab, size_t extent) const
 
 int WeightStore::TakeSlot(bool needed_now) {
   // What was read ahead goes only when nothing else can, for a slab that somebody waits for.
-  if (free_slots_.empty() && !(options_.residency == Residency::kLru &&
+  if (free_slots_.empty() && !(is_cache() &&
                                (EvictBlock(false) || (needed_now && EvictBlock(true))))) {
     return -1;
   }
@@ -334,7 +277,7 @@ int WeightStore::TakeSlot(bool needed_now) {
 // and not used yet, unless `also_unused`.
 bool WeightStore::EvictBlock(bool also_unused) {
   std::vector<int64_t>& last_use = block_uses_;
-  last_use.assign(static_cast<size_t>(blocks_), 0);
+  std::ranges::fill(last_use, 0);
   for (size_t i = 0; i < slabs_.size(); ++i) {
     const State& state = states_[i];
     if (state.phase == Phase::kEmpty) continue;
@@ -343,7 +286,7 @@ bool WeightStore::EvictBlock(bool also_unused) {
     use = idle && use >= 0 ? std::max(use, state.last_use + 1) : -1;
   }
   int oldest = -1;
-  for (int block = 0; block < blocks_; ++block) {
+  for (int block = 0; block < static_cast<int>(last_use.size()); ++block) {
     const int64_t use = last_use[static_cast<size_t>(block)];
     if (use > 0 && (oldest < 0 || use < last_use[static_cast<size_t>(oldest)])) oldest = block;
   }
@@ -378,17 +321,12 @@ void WeightStore::Collect(const io::IoCompletion& completion) {
   const int slab = *finished / kMaxMatrices;
   State& state = states_[static_cast<size_t>(slab)];
   if (--state.extents_to_come > 0) return;
-  if (state.stays) {
-    loaded_bytes_ += slabs_[static_cast<size_t>(slab)].size_bytes();
-  } else {
-    ++stats_.slabs_streamed;
-  }
+  if (!state.stays) ++stats_.slabs_streamed;
   state.phase.store(Phase::kReady, std::memory_order_release);
 }
 
 void WeightStore::Fail(Error error) {
   if (!failure_) failure_ = std::move(error);
-  failed_ = true;
 }
 
 // After a pass that did not come to its end, or failed: what is on the way arrives, and what was streamed goes.
@@ -400,7 +338,6 @@ void WeightStore::DropEverythingUnderWay() {
     if (state.slot >= 0) free_slots_.push_back(std::exchange(state.slot, -1));
   }
   failure_.reset();
-  failed_ = false;
   RestartReadingAt(pass_ + 1);
 }
 
@@ -411,14 +348,13 @@ void WeightStore::RestartReadingAt(int64_t pass) {
 
 Result<uint64_t> WeightStore::GiveBack(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  SLUICE_CHECK(!in_pass_ || failed_);
+  SLUICE_CHECK(!in_pass_ || failure_);
   if (!mappings_.empty()) return uint64_t{0};
   DropEverythingUnderWay();
-  const bool needs_ring = ring_memory_.empty();
-  const uint64_t wanted = bytes + (needs_ring ? RingBytes(slabs_, options_, slabs_per_block_) : 0);
+  const bool needs_ring = ring_.size() == 0;
+  const uint64_t wanted = bytes + (needs_ring ? RingBytes(slabs_, options_) : 0);
   // Spread over the pass, so that computing on the slabs that stay hides the reads of those that went.
-  uint64_t total = 0;
-  for (size_t i = 0; i < slabs_.size(); ++i) total += states_[i].stays ? slabs_[i].size_bytes() : 0;
+  const uint64_t total = BytesOf([](const State& state) { return state.stays; });
   const double share = total == 0 ? 0 : std::min(1.0, static_cast<double>(wanted) / static_cast<double>(total));
   double credit = 0;
   uint64_t given = 0;
@@ -432,30 +368,35 @@ Result<uint64_t> WeightStore::GiveBack(uint64_t bytes) {
     credit -= static_cast<double>(size);
     for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e)
       given += pinned_.GiveBack({state.data[e], static_cast<size_t>(slabs_[i].extents[e].size_bytes)});
-    if (state.phase == Phase::kReady) loaded_bytes_ -= size;
-    pinned_total_ -= size;
     state.stays = false;
     state.phase = Phase::kEmpty;
   }
   if (needs_ring && given > 0) SLUICE_TRY(TakeRing());
-  return given - (needs_ring ? std::min(given, static_cast<uint64_t>(ring_memory_.size())) : 0);
+  return given - (needs_ring ? std::min(given, uint64_t{ring_.size()}) : 0);
+}
+
+template <typename F>
+uint64_t WeightStore::BytesOf(F&& counts) const {
+  uint64_t total = 0;
+  for (size_t i = 0; i < slabs_.size(); ++i) total += counts(states_[i]) ? slabs_[i].size_bytes() : 0;
+  return total;
 }
 
 uint64_t WeightStore::pinned_bytes() const {
   const std::lock_guard lock(mutex_);
-  return pinned_total_;
+  return BytesOf([](const State& state) { return state.stays; });
 }
 
 uint64_t WeightStore::streamed_bytes() const {
   const std::lock_guard lock(mutex_);
-  uint64_t total = 0;
-  for (size_t i = 0; i < slabs_.size(); ++i) total += states_[i].stays ? 0 : slabs_[i].size_bytes();
-  return total;
+  return BytesOf([](const State& state) { return !state.stays; });
 }
 
 double WeightStore::loaded_share() const {
   const std::lock_guard lock(mutex_);
-  return pinned_total_ == 0 ? 1.0 : static_cast<double>(loaded_bytes_) / static_cast<double>(pinned_total_);
+  const uint64_t pinned = BytesOf([](const State& state) { return state.stays; });
+  const uint64_t loaded = BytesOf([](const State& state) { return state.stays && state.phase == Phase::kReady; });
+  return pinned == 0 ? 1.0 : static_cast<double>(loaded) / static_cast<double>(pinned);
 }
 
 StoreStats WeightStore::stats() const {

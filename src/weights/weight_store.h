@@ -45,15 +45,7 @@ struct StoreStats {
 
 class WeightStore {
  public:
-  // Memory that a store takes from the ledger.
-  struct Footprint {
-    uint64_t pinned_bytes = 0;  // weights.pinned
-    uint64_t ring_bytes = 0;    // weights.stream
-    uint64_t streamed_bytes = 0;  // read in each pass
-  };
-  static Footprint Plan(const Schedule& schedule, const StoreOptions& options);
-
-  // Takes the memory; reads nothing. Errors: kDoesNotFit when the ledger has no room, kInvalidArgument for a ring
+  // Takes the memory (PlanFootprint); reads nothing. Errors: kDoesNotFit when the ledger has no room, kInvalidArgument for a ring
   // that holds too few slabs, those of SlabReader::Create.
   static Result<std::unique_ptr<WeightStore>> Create(const runtime::Context& context, const gguf::GgufFile& file,
                                                      const Schedule& schedule, const StoreOptions& options);
@@ -85,7 +77,7 @@ class WeightStore {
   // Where the extents of a slab are, once they are there; null when reading failed (see status()).
   const std::byte* const* Acquire(int slab) {
     const State& state = states_[static_cast<size_t>(slab)];
-    if (state.phase.load(std::memory_order_acquire) == Phase::kReady && !counts_users_) return state.data.data();
+    if (state.phase.load(std::memory_order_acquire) == Phase::kReady && !is_cache()) return state.data.data();
     return AcquireSlowly(slab);
   }
   // `rows` > 0 of an acquired slab are done with, of Slab::rows in all.
@@ -93,7 +85,7 @@ class WeightStore {
     State& state = states_[static_cast<size_t>(slab)];
     if (state.stays) return;
     const bool done = state.rows_left.fetch_sub(rows, std::memory_order_acq_rel) == rows;
-    if (done || counts_users_) Free(slab, done);
+    if (done || is_cache()) Free(slab, done);
   }
   // Why Acquire returned null in this pass.
   Status status() const;
@@ -135,9 +127,15 @@ class WeightStore {
   WeightStore(const runtime::Context& context, const gguf::GgufFile& file, const Schedule& schedule,
               const StoreOptions& options)
       : context_(context), file_(file), schedule_(schedule), options_(options) {}
+  // Whole blocks stay until they must make room: what is in use must not be dropped, so it is counted.
+  bool is_cache() const { return options_.residency == Residency::kLru; }
   Status TakeMemory(const std::vector<bool>& pinned);
   Status TakeRing();
   Status MapFiles();
+
+  // The bytes of all slabs that `counts` holds for.
+  template <typename F>
+  uint64_t BytesOf(F&& counts) const;
 
   const std::byte* const* AcquireSlowly(int slab);
   void CopyFromCache(int slab, State& state);
@@ -167,11 +165,8 @@ class WeightStore {
   memory::Arena pinned_;
   std::vector<platform::Mapping> mappings_;      // kMmap, by shard
   memory::Arena ring_;  // kPin: streamed slabs; kLru: the blocks that are held
-  std::span<std::byte> ring_memory_;
   uint64_t slot_bytes_ = 0;
-  int blocks_ = 0, slabs_per_block_ = 0;
   std::unique_ptr<SlabReader> reader_;
-  bool counts_users_ = false;       // kLru: what is in use must not be dropped
   bool copies_from_cache_ = false;  // the file is in the page cache: slabs that stay are copied by whoever needs them
 
   mutable std::mutex mutex_;
@@ -183,11 +178,9 @@ class WeightStore {
   int output_rounds_ = 0;           // of pass_
   bool in_pass_ = false;
   bool somebody_waits_ = false;     // on the queue, with the mutex released
-  std::optional<Error> failure_;
-  std::atomic<bool> failed_{false};
+  std::optional<Error> failure_;    // of the pass under way
   int64_t uses_ = 0;                // kLru's clock
-  std::vector<int64_t> block_uses_;  // scratch of EvictBlock
-  uint64_t loaded_bytes_ = 0, pinned_total_ = 0;
+  std::vector<int64_t> block_uses_;  // kLru: scratch of EvictBlock, by block
   StoreStats stats_;
 };
 

@@ -28,7 +28,7 @@ TEST_F(SubjectTest, ShapeConfigAndTypesAgree) {
   EXPECT_EQ(config->facts().tensor_bytes, shape->facts().tensor_bytes);
   // 64 layers × 8 heads × (128 + 128) × 2 bytes.
   EXPECT_EQ(shape->facts().kv_bytes({.context_length = 64}), 64u * 256 * kKiB);
-  EXPECT_GE(shape->facts().weight_bytes({}).held_bytes, shape->facts().swept_bytes());
+  EXPECT_GE(shape->facts().weight_bytes({}).pinned_bytes, shape->facts().swept_bytes());
 
   const auto other = PlanSubject::OfShape(**quantize::FindShape("qwen2.5-32b"), **quantize::FindMix("Q2_K"));
   const auto converted = shape->InType(**quantize::FindMix("Q2_K"));

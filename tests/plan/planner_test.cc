@@ -21,14 +21,14 @@ ModelFacts Model() {
   facts.swept = {{formats::DType::kQ4_K, 9 * kGiB, 9'000'000'000}};
   facts.tokenizer_bytes = 16 * kMiB;
   facts.weight_bytes = [](const weights::StoreOptions& options) {
-    WeightBytes bytes;
+    weights::Footprint bytes;
     switch (options.residency) {
       case Residency::kResident:
-        bytes.held_bytes = 10 * kGiB;
+        bytes.pinned_bytes = 10 * kGiB;
         break;
       case Residency::kPin:
-        bytes.held_bytes = std::min(options.pinned_bytes, 9 * kGiB);
-        bytes.streamed_bytes = 9 * kGiB - bytes.held_bytes;
+        bytes.pinned_bytes = std::min(options.pinned_bytes, 9 * kGiB);
+        bytes.streamed_bytes = 9 * kGiB - bytes.pinned_bytes;
         bytes.ring_bytes = bytes.streamed_bytes > 0 ? options.ring_bytes : 0;
         break;
       case Residency::kLru:

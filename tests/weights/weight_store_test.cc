@@ -260,7 +260,7 @@ TEST_F(WeightStoreTest, PinnedMemoryIsGivenBackAndStreamedInstead) {
 TEST_F(WeightStoreTest, TheFootprintIsWhatTheLedgerIsCharged) {
   for (const Residency residency : {Residency::kResident, Residency::kPin, Residency::kLru, Residency::kMmap}) {
     const StoreOptions options = Small(residency, model_.size_bytes() / 3);
-    const WeightStore::Footprint footprint = WeightStore::Plan(model_.schedule(), options);
+    const Footprint footprint = PlanFootprint(model_.schedule(), options);
     const auto store = Make(options);
     const memory::LedgerSnapshot ledger = ledger_.Snapshot();
     EXPECT_EQ(ledger.used(memory::Account::kWeightsPinned), footprint.pinned_bytes);
