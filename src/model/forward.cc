@@ -7,32 +7,13 @@
 
 #include "base/check.h"
 #include "base/math.h"
-#include "base/units.h"
 #include "formats/decode.h"
+#include "model/forward_buffers.h"
 #include "ops/xielu.h"
 
 namespace sluice::model {
 
 namespace {
-
-// Rows whose logits are computed together; more rows that want logits take several rounds.
-constexpr int64_t kLogitRows = 16;
-
-ops::ActivationPlan PlanActivations(const Weights& weights, int64_t max_batch) {
-  ops::ActivationPlan plan;
-  plan.max_batch = std::max(max_batch, kLogitRows);
-  const auto require = [&](const ops::Linear& linear) {
-    if (!linear) return;
-    plan.Require(linear.weight.dtype);
-    plan.max_columns = std::max(plan.max_columns, linear.weight.columns);
-  };
-  for (const LayerWeights& layer : weights.layers) {
-    for (const ops::Linear* linear : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
-      require(*linear);
-  }
-  require(weights.output);
-  return plan;
-}
 
 // The slope of each head (Press et al., arXiv 2108.12409), for any number of heads.
 std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
@@ -47,33 +28,6 @@ std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
   return slopes;
 }
 
-// Bytes of one row of either table of embeddings.
-uint64_t EmbeddingRowBytes(const Weights& weights) {
-  return std::max(weights.token_embedding.row_bytes(),
-                  weights.position_embedding ? weights.position_embedding.row_bytes() : 0);
-}
-
-// Largest sizes over the layers.
-struct Widths {
-  int64_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0, pairs = 0;
-  int group = 1, heads = 1;
-};
-
-Widths WidthsOf(const Config& config) {
-  Widths widths;
-  for (const LayerConfig& layer : config.layers) {
-    widths.q = std::max<int64_t>(widths.q, static_cast<int64_t>(layer.n_heads) * config.k_dim);
-    widths.k = std::max<int64_t>(widths.k, static_cast<int64_t>(layer.n_kv_heads) * config.k_dim);
-    widths.v = std::max<int64_t>(widths.v, static_cast<int64_t>(layer.n_kv_heads) * config.v_dim);
-    widths.attended = std::max<int64_t>(widths.attended, static_cast<int64_t>(layer.n_heads) * config.v_dim);
-    widths.d_ff = std::max(widths.d_ff, layer.d_ff);
-    widths.heads = std::max(widths.heads, layer.n_heads);
-    widths.group = std::max(widths.group, layer.n_heads / layer.n_kv_heads);
-  }
-  widths.pairs = config.k_dim / 2;
-  return widths;
-}
-
 }  // namespace
 
 std::vector<kv::LayerShape> CacheLayers(const Config& config) {
@@ -83,62 +37,8 @@ std::vector<kv::LayerShape> CacheLayers(const Config& config) {
   return layers;
 }
 
-// One batch's activations, all in the arena.
-struct Forward::Buffers {
-  float* hidden;      // [max_batch, d_model], the residual stream
-  float* normed;      // [max_batch, d_model]
-  float* ffn_normed;  // [max_batch, d_model], of parallel blocks
-  float* branch;      // [max_batch, d_model]
-  float* q;           // [max_batch, n_heads · k_dim]
-  float* k;           // [max_batch, n_kv_heads · k_dim]
-  float* v;           // [max_batch, n_kv_heads · v_dim]
-  float* attended;    // [max_batch, n_heads · v_dim]
-  float* ffn;         // [max_batch, d_ff]
-  float* up;          // [max_batch, d_ff]
-  float* cos[2];      // [max_batch, pairs], full and sliding layers
-  float* sin[2];
-  float* back_cos[2];  // [max_batch, pairs], ops::Turns
-  float* back_sin[2];
-  float* lap_cos[2];   // [pairs]
-  float* lap_sin[2];
-  float* weights;      // [max_batch, n_heads, 2], AttentionSpec::weights
-  float* logits;      // [kLogitRows, vocab_size]
-  std::span<std::byte> embedding_rows;  // one for each worker, as the file stores them
-  ops::Activations input;
-  ops::WorkerScratch scratch;
-  ops::AttentionScratch attention;
-
-  // (name of the member, floats) in one place, so that planning and taking cannot differ.
-  template <typename F>
-  static void ForEach(const Config& config, int64_t max_batch, F&& take) {
-    const Widths widths = WidthsOf(config);
-    const auto rows = [&](int64_t width) { return static_cast<uint64_t>(max_batch * width) * sizeof(float); };
-    take(&Buffers::hidden, rows(config.d_model));
-    take(&Buffers::normed, rows(config.d_model));
-    take(&Buffers::ffn_normed, rows(config.d_model));
-    take(&Buffers::branch, rows(config.d_model));
-    take(&Buffers::q, rows(widths.q));
-    take(&Buffers::k, rows(widths.k));
-    take(&Buffers::v, rows(widths.v));
-    take(&Buffers::attended, rows(widths.attended));
-    take(&Buffers::ffn, rows(widths.d_ff));
-    take(&Buffers::up, rows(widths.d_ff));
-    take(&Buffers::weights, rows(2 * widths.heads));
-    take(&Buffers::logits, static_cast<uint64_t>(kLogitRows * config.vocab_size) * sizeof(float));
-  }
-};
-
 uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, int64_t max_batch, int workers) {
-  const Widths widths = WidthsOf(config);
-  uint64_t total = 0;
-  Buffers::ForEach(config, max_batch, [&](auto, uint64_t bytes) { total += AlignUp(bytes, 64); });
-  total += 8 * AlignUp(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float), 64);
-  total += 4 * AlignUp(static_cast<uint64_t>(widths.pairs) * sizeof(float), 64);
-  total += PlanActivations(weights, max_batch).Bytes();
-  total += ops::WorkerScratch::Bytes(workers);
-  total += AlignUp(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
-  total += AlignUp(ops::AttentionScratch::Bytes(workers, widths.group, config.k_dim, config.v_dim), 64);
-  return total;
+  return ForwardBuffers::Bytes(config, weights, max_batch, workers);
 }
 
 Forward::Forward(const runtime::Context& context, const Config& config, const Weights& weights,
@@ -156,26 +56,7 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
   SLUICE_TRY_ASSIGN(forward->arena_,
                     memory::Arena::Create(ActivationBytes(config, weights, max_batch, workers),
                                           memory::Account::kActivations, *context.ledger));
-  memory::Arena& arena = forward->arena_;
-  const Widths widths = WidthsOf(config);
-  forward->buffers_.reset(new Buffers{
-      .input = ops::Activations(PlanActivations(weights, max_batch), arena),
-      .scratch = ops::WorkerScratch(workers, arena),
-      .attention = ops::AttentionScratch(workers, widths.group, config.k_dim, config.v_dim, arena),
-  });
-  const auto take = [&](uint64_t bytes) { return reinterpret_cast<float*>(arena.Allocate(bytes, 64).data()); };
-  Buffers::ForEach(config, max_batch, [&](float* Buffers::* member, uint64_t bytes) {
-    (*forward->buffers_).*member = take(bytes);
-  });
-  for (int which = 0; which < 2; ++which) {
-    Buffers& b = *forward->buffers_;
-    for (float** table : {&b.cos[which], &b.sin[which], &b.back_cos[which], &b.back_sin[which]})
-      *table = take(static_cast<uint64_t>(max_batch * widths.pairs) * sizeof(float));
-    for (float** table : {&b.lap_cos[which], &b.lap_sin[which]})
-      *table = take(static_cast<uint64_t>(widths.pairs) * sizeof(float));
-  }
-
-  forward->buffers_->embedding_rows = arena.Allocate(static_cast<uint64_t>(workers) * EmbeddingRowBytes(weights), 64);
+  forward->buffers_ = std::make_unique<ForwardBuffers>(config, weights, max_batch, workers, forward->arena_);
   for (size_t i = 0; i < weights.schedule.operations.size(); ++i)
     forward->operations_.emplace_back(store, weights.schedule, static_cast<int>(i), workers);
 
@@ -256,15 +137,14 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
 }
 
 Status Forward::LookUp(const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
-  const size_t size = static_cast<size_t>(EmbeddingRowBytes(weights_));
-  const auto bytes = buffers_->embedding_rows.subspan(static_cast<size_t>(worker) * size, table.row_bytes());
+  const auto bytes = buffers_->embedding_row(worker).first(table.row_bytes());
   SLUICE_TRY(store_.ReadRow(table, row, bytes));
   formats::DecodeRow(table.dtype, bytes.data(), out);
   return {};
 }
 
 Status Forward::Embed(std::span<const BatchRow> rows) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   std::mutex mutex;
   Status status;
   const auto look_up = [&](const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
@@ -289,7 +169,8 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
     }
     for (size_t which = 0; which < 2; ++which) {
       const int64_t pairs = ropes_[which].pairs();
-      ropes_[which].Angles(rows_[static_cast<size_t>(i)].sequence->RopePosition(position), b.cos[which] + i * pairs, b.sin[which] + i * pairs);
+      ropes_[which].Angles(rows_[static_cast<size_t>(i)].sequence->RopePosition(position), b.cos[which] + i * pairs,
+                           b.sin[which] + i * pairs);
     }
   });
   SLUICE_TRY(status);
@@ -299,7 +180,7 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
 }
 
 void Forward::PrepareTurns(const kv::Cache& cache) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   const kv::Retention& full = cache.retention(kv::Pool::kFull);
   const int64_t lap = cache.heavy().lap();
   if (full.sinks == 0 && lap == 0) return;
@@ -318,7 +199,7 @@ void Forward::PrepareTurns(const kv::Cache& cache) {
 ops::Turns Forward::TurnsOf(const LayerConfig& layer) const {
   if (!layer.rope) return {};
   const bool half = config_.recipe->rope == RopeStyle::kHalf;
-  const Buffers& b = *buffers_;
+  const ForwardBuffers& b = *buffers_;
   return {.turn = half ? context_.kernels->rope_half : context_.kernels->rope_interleaved,
           .pairs = ropes_[layer.sliding].pairs(),
           .back_cos = b.back_cos[layer.sliding],
@@ -327,16 +208,17 @@ ops::Turns Forward::TurnsOf(const LayerConfig& layer) const {
           .lap_sin = b.lap_sin[layer.sliding]};
 }
 
+void Forward::NormalizeRow(const float* weight, const float* bias, const float* x, int64_t width, float* y) const {
+  if (config_.recipe->norm == Norm::kRms) {
+    context_.kernels->rms_norm(x, weight, width, config_.norm_eps, y);
+  } else {
+    context_.kernels->layer_norm(x, weight, bias, width, config_.norm_eps, y);
+  }
+}
+
 void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, float* y) {
-  const kernels::Kernels& kernels = *context_.kernels;
   ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
-    const float* in = x + i * width;
-    float* out = y + i * width;
-    if (config_.recipe->norm == Norm::kRms) {
-      kernels.rms_norm(in, norm.weight, width, config_.norm_eps, out);
-    } else {
-      kernels.layer_norm(in, norm.weight, norm.bias, width, config_.norm_eps, out);
-    }
+    NormalizeRow(norm.weight, norm.bias, x + i * width, width, y + i * width);
   });
 }
 
@@ -350,7 +232,7 @@ void Forward::AddNormalized(const NormWeights& norm, float* branch, float* resid
 }
 
 Status Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
   const int64_t d_model = config_.d_model;
@@ -383,7 +265,7 @@ Status Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
 }
 
 Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* residual, const GoOn& go_on) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
   const int64_t batch = static_cast<int64_t>(rows_.size());
@@ -408,7 +290,7 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
                                 .softcap = config_.attention_softcap,
                                 .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
                                 .turns = TurnsOf(layer),
-                                .weights = cache.heavy().slots > 0 ? b.weights : nullptr};
+                                .weights = cache.heavy().slots > 0 ? b.attention_weights : nullptr};
   ops::Attention(context_, b.attention, spec, cache, rows_, b.q, b.attended);
   if (spec.weights != nullptr) ops::AddScores(context_, b.attention, spec, cache, rows_, b.q);
   const int64_t width = w.o.weight.columns;
@@ -430,7 +312,7 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
 
 // Everything between the Q, K, V products and attention, row by row: clamp, norm, rope; and the cache is written.
 void Forward::PrepareHeads(int index, kv::Cache& cache) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
@@ -447,12 +329,7 @@ void Forward::PrepareHeads(int index, kv::Cache& cache) {
     const int64_t width = row ? n_heads * k_dim : k_dim;
     for (int64_t i = 0; i < (row ? 1 : n_heads); ++i) {
       float* head = x + i * width;
-      const float* weight = norm.weight + i * norm.head_stride;
-      if (config_.recipe->norm == Norm::kRms) {
-        kernels.rms_norm(head, weight, width, config_.norm_eps, head);
-      } else {
-        kernels.layer_norm(head, weight, nullptr, width, config_.norm_eps, head);
-      }
+      NormalizeRow(norm.weight + i * norm.head_stride, nullptr, head, width, head);
     }
   };
 
@@ -484,7 +361,7 @@ void Forward::PrepareHeads(int index, kv::Cache& cache) {
 }
 
 Status Forward::FeedForward(int index, const float* input, float* residual, const GoOn& go_on) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
@@ -521,7 +398,7 @@ Status Forward::FeedForward(int index, const float* input, float* residual, cons
 }
 
 Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, const GoOn& go_on) {
-  Buffers& b = *buffers_;
+  ForwardBuffers& b = *buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const int64_t vocab_size = config_.vocab_size;
   std::array<size_t, kLogitRows> wanted;
@@ -534,12 +411,7 @@ Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, c
     ForEachRow(count, [&](int64_t i, int) {
       const float* h = b.hidden + static_cast<int64_t>(wanted[static_cast<size_t>(i)]) * config_.d_model;
       float* y = b.normed + i * config_.d_model;
-      const NormWeights& norm = weights_.output_norm;
-      if (config_.recipe->norm == Norm::kRms) {
-        kernels.rms_norm(h, norm.weight, config_.d_model, config_.norm_eps, y);
-      } else {
-        kernels.layer_norm(h, norm.weight, norm.bias, config_.d_model, config_.norm_eps, y);
-      }
+      NormalizeRow(weights_.output_norm.weight, weights_.output_norm.bias, h, config_.d_model, y);
     });
     if (observer_) observer_(Stage::kOutputInput, -1, b.normed, count, config_.d_model);
     b.input.Set(b.normed, count, config_.d_model);

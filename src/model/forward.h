@@ -58,6 +58,8 @@ enum class Stage {
 };
 using Observer = std::function<void(Stage stage, int layer, const float* rows, int64_t n_rows, int64_t width)>;
 
+struct ForwardBuffers;
+
 class Forward {
  public:
   // Bytes of activations that batches of up to max_batch rows take.
@@ -82,7 +84,6 @@ class Forward {
   Status Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on = {});
 
  private:
-  struct Buffers;
   Forward(const runtime::Context& context, const Config& config, const Weights& weights, weights::WeightStore& store,
           int64_t max_batch);
 
@@ -103,6 +104,8 @@ class Forward {
 
   const ops::Operation& OperationAt(int index) const { return operations_[static_cast<size_t>(index)]; }
 
+  // y = norm(x), one row. weight and bias may be null.
+  void NormalizeRow(const float* weight, const float* bias, const float* x, int64_t width, float* y) const;
   // y = norm(x), row by row, rows of `width`. x may be y.
   void Normalize(const NormWeights& norm, const float* x, int64_t width, float* y);
   // Adds a branch that has been through its own norm to the residual stream.
@@ -122,7 +125,7 @@ class Forward {
   std::vector<ops::Rope> ropes_;      // full layers, sliding layers
   std::vector<float> alibi_slopes_;   // [n_heads] or empty
   std::vector<ops::Operation> operations_;  // by index in the schedule
-  std::unique_ptr<Buffers> buffers_;
+  std::unique_ptr<ForwardBuffers> buffers_;
   std::vector<ops::AttentionRow> rows_;  // of the batch under way
   Observer observer_;
 };
