@@ -100,7 +100,7 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
   return session;
 }
 
-Status Session::Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink,
+Status Session::Run(std::span<const TokenId> ids, size_t logits_from, const model::LogitsSink& sink,
                     const model::GoOn& go_on) {
   if (tokens_.size() + ids.size() > most_tokens_) {
     return Fail(ErrorCode::kDoesNotFit,
@@ -111,7 +111,7 @@ Status Session::Run(std::span<const TokenId> ids, bool all_logits, const model::
   if (checkpoint_ && !sequence_->HasPagesFor(static_cast<int64_t>(ids.size()))) checkpoint_.reset();
   rows_.clear();
   for (size_t i = 0; i < ids.size(); ++i)
-    rows_.push_back({ids[i], sequence_.get(), all_logits || i + 1 == ids.size()});
+    rows_.push_back({ids[i], sequence_.get(), i >= logits_from});
   SLUICE_TRY(forward_->Run(rows_, *cache_, sink, go_on));
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   return {};
@@ -141,7 +141,9 @@ Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& 
     const auto report = [&](size_t done) {
       return !progress || progress(static_cast<int64_t>(done), static_cast<int64_t>(ids.size()));
     };
-    SLUICE_TRY(Run(part, false, TakeLogits(), [&] { return report(first); }));
+    // Only what follows the whole prompt is asked for.
+    const size_t logits_from = ids.size() - 1 - first;
+    SLUICE_TRY(Run(part, logits_from, TakeLogits(), [&] { return report(first); }));
     first += part.size();
     if (!report(first)) return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
   }
@@ -161,7 +163,7 @@ void Session::TakeCheckpoint() {
 }
 
 Status Session::Advance(TokenId id, const model::GoOn& go_on) {
-  return Run({&id, 1}, false, TakeLogits(), go_on);
+  return Run({&id, 1}, 0, TakeLogits(), go_on);
 }
 
 model::LogitsSink Session::TakeLogits() {
@@ -172,7 +174,7 @@ Status Session::ReadAll(std::span<const TokenId> ids,
                         const std::function<void(size_t, std::span<const float>)>& sink) {
   for (size_t first = 0; first < ids.size();) {
     const std::span<const TokenId> part = NextBatch(ids.subspan(first));
-    SLUICE_TRY(Run(part, true, [&](size_t row, std::span<const float> logits) {
+    SLUICE_TRY(Run(part, 0, [&](size_t row, std::span<const float> logits) {
       sink(first + row, logits);
       if (first + row + 1 == ids.size()) logits_.assign(logits.begin(), logits.end());
     }));

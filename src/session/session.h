@@ -105,7 +105,8 @@ class Session {
   void TakeCheckpoint();
   Result<uint64_t> ModelFingerprint();
   Status ReadSnapshot(const gguf::ByteSource& source, std::optional<sample::SamplerState>* sampler);
-  Status Run(std::span<const TokenId> ids, bool all_logits, const model::LogitsSink& sink,
+  // Reads more tokens; those from index `logits_from` on have their logits computed.
+  Status Run(std::span<const TokenId> ids, size_t logits_from, const model::LogitsSink& sink,
              const model::GoOn& go_on = {});
 
   const model::Model& model_;
