@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "kernels/made_up_inputs.h"
 #include "formats/dtype.h"
-#include "inputs.h"
 #include "kernels/kv_rows.h"
 #include "platform/cpu_features.h"
 

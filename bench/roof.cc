@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "inputs.h"
+#include "kernels/made_up_inputs.h"
 #include "memory/arena.h"
 #include "parallel/thread_pool.h"
 #include "plan/roof.h"

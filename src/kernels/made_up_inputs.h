@@ -1,4 +1,5 @@
-// What the benchmarks multiply: weights and activations that are valid in every format.
+// Made-up weights and activations that are valid in every format, to time kernels with: for benchmarks, and for the
+// measurement of a device that planning stands on.
 #pragma once
 
 #include <span>

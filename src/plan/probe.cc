@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <limits>
 
+#include "base/aligned_buffer.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "io/io_queue.h"
 #include "kernels/kv_rows.h"
+#include "kernels/made_up_inputs.h"
 #include "memory/arena.h"
-#include "parallel/thread_pool.h"
 #include "plan/roof.h"
 #include "platform/cpu_topology.h"
 #include "platform/file.h"
@@ -21,7 +22,6 @@ namespace sluice::plan {
 namespace {
 
 using formats::DType;
-using kernels::ActivationKind;
 
 constexpr uint64_t kBufferBytes = 256 * kMiB;  // more than usual caches hold
 constexpr uint64_t kSmallestBuffer = 16 * kMiB;
@@ -30,51 +30,14 @@ constexpr int64_t kPrefillRows = 256;  // tokens of the batch
 constexpr double kSecondsEach = 0.02;  // for each figure, slow kernels take longer
 constexpr int64_t kRowsAtATime = 32;
 
-// Bytes that are sane numbers in every weight format: each float that they may be read as is normal and not
-// large.
-void FillWithSaneBytes(std::span<std::byte> bytes) {
-  uint64_t state = 1;
-  for (std::byte& byte : bytes) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    byte = std::byte{static_cast<unsigned char>(0x20 + (state >> 33) % 0x1c)};
-  }
-}
-
-// Activations of kPrefillRows tokens in the form that a format wants.
-struct Activations {
-  explicit Activations(const kernels::Kernels& kernels, ActivationKind kind)
-      : f32(kPrefillRows * kColumns), q(f32.size()), scale(f32.size()), sums(f32.size() / 16) {
-    for (size_t i = 0; i < f32.size(); ++i)
-      f32[i] = static_cast<float>(static_cast<int>(i * 37 % 255) - 127) / 127;
-    rows = {.kind = kind,
-            .batch = kPrefillRows,
-            .columns = kColumns,
-            .f32 = f32.data(),
-            .q = q.data(),
-            .scale = scale.data(),
-            .sums = sums.data()};
-    if (kind == ActivationKind::kF32) return;
-    const int64_t blocks = kColumns / kernels::BlockLength(kind);
-    for (int64_t r = 0; r < kPrefillRows; ++r) {
-      kernels.quantize_row(kind, f32.data() + r * kColumns, kColumns, q.data() + r * kColumns,
-                           scale.data() + r * blocks, sums.data() + r * kColumns / 16);
-    }
-  }
-  std::vector<float> f32;
-  std::vector<int8_t> q;
-  std::vector<float> scale;
-  std::vector<int16_t> sums;
-  kernels::ActivationRows rows;
-};
-
 class ComputeProbe {
  public:
   ComputeProbe(const runtime::Context& context, std::span<const std::byte> weights)
       : context_(context),
         weights_(weights),
         workers_(context.pool->size()),
-        scratch_(static_cast<size_t>(workers_) * kernels::kMatmulScratchBytes / 64),
         y_(static_cast<size_t>(workers_)) {
+    for (int worker = 0; worker < workers_; ++worker) scratch_.emplace_back(kernels::kMatmulScratchBytes);
     for (auto& y : y_) y.resize(kPrefillRows * kRowsAtATime);
   }
 
@@ -95,8 +58,7 @@ class ComputeProbe {
              .x = x,
              .y = y_[w].data(),
              .y_stride = kRowsAtATime,
-             .scratch = {reinterpret_cast<std::byte*>(scratch_.data()) + w * kernels::kMatmulScratchBytes,
-                         kernels::kMatmulScratchBytes}});
+             .scratch = scratch_[w].bytes()});
       });
     };
     int64_t done = 0, step = batch == 1 ? 8 * workers_ : workers_;
@@ -112,13 +74,10 @@ class ComputeProbe {
   }
 
  private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
   const runtime::Context& context_;
   std::span<const std::byte> weights_;
   const int workers_;
-  std::vector<Line> scratch_;
+  std::vector<AlignedBuffer> scratch_;
   std::vector<std::vector<float>> y_;
 };
 
@@ -178,21 +137,16 @@ Result<DeviceProfile> ProbeCompute(const runtime::Context& context) {
   SLUICE_TRY_ASSIGN(memory::Arena arena,
                     memory::Arena::Create(size, memory::Account::kReserve, *context.ledger,
                                           {.page_size = platform::PageSize::kHuge, .touch = true}));
-  FillWithSaneBytes(arena.bytes());
+  kernels::FillRandom(arena.bytes());
   ComputeProbe probe(context, arena.bytes());
-  for (const ActivationKind kind : {ActivationKind::kF32, ActivationKind::kQ8x32, ActivationKind::kQ8x64,
-                                    ActivationKind::kQ8x128, ActivationKind::kQ8x256}) {
-    const Activations activations(*context.kernels, kind);
-    for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
-      const size_t index = static_cast<size_t>(traits.dtype);
-      if (context.kernels->matmul[index] == nullptr || kernels::ActivationKindFor(traits.dtype) != kind)
-        continue;
-      TypeRate rate{.dtype = traits.dtype};
-      rate.decode_bytes_per_second =
-          probe.Measure(traits.dtype, activations.rows, 1) * traits.block_bytes / traits.block_length;
-      rate.prefill_multiplications_per_second = probe.Measure(traits.dtype, activations.rows, kPrefillRows);
-      device.types.push_back(rate);
-    }
+  for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
+    if (context.kernels->matmul[static_cast<size_t>(traits.dtype)] == nullptr) continue;
+    const kernels::Activations activations(*context.kernels, traits.dtype, kColumns, kPrefillRows);
+    TypeRate rate{.dtype = traits.dtype};
+    rate.decode_bytes_per_second =
+        probe.Measure(traits.dtype, activations.rows(), 1) * traits.block_bytes / traits.block_length;
+    rate.prefill_multiplications_per_second = probe.Measure(traits.dtype, activations.rows(), kPrefillRows);
+    device.types.push_back(rate);
   }
   for (const kv::KvType type :
        {kv::KvType::kF32, kv::KvType::kF16, kv::KvType::kQ8_0, kv::KvType::kQ5_0, kv::KvType::kQ4_0})
@@ -202,33 +156,41 @@ Result<DeviceProfile> ProbeCompute(const runtime::Context& context) {
 
 std::vector<StorageRate> ProbeStorage(const runtime::Context& context, const std::string& path) {
   constexpr uint64_t kEach = 192 * kMiB, kLargestBlock = 4 * kMiB;
-  constexpr int kMostDepth = 4;
-  std::vector<StorageRate> rates;
+  constexpr int kMostDepth = 8;
   const auto file = platform::File::Open(path, platform::File::Caching::kDirect);
-  if (!file) return rates;
+  if (!file) return {};
   const auto size = file->Size();
-  if (!size || *size < 2 * kEach) return rates;
+  if (!size || *size < 2 * kEach) return {};
   auto arena = memory::Arena::Create(kMostDepth * kLargestBlock, memory::Account::kReserve, *context.ledger,
                                      {.page_size = platform::PageSize::kHuge, .touch = true});
-  if (!arena) return rates;
-  uint64_t place =
-      *size / 3 / kLargestBlock * kLargestBlock;  // somewhere inside; other reads then go on from there
-  for (const int depth : {1, 2, kMostDepth}) {
-    parallel::ThreadPool readers(depth);
+  if (!arena) return {};
+  const uint64_t blocks = *size / kLargestBlock;
+  uint64_t place = blocks / 3 * kLargestBlock;  // somewhere inside; other reads then go on from there
+  std::vector<StorageRate> rates;
+  for (const int depth : {1, 4, kMostDepth}) {
+    const auto queue = io::CreateIoQueue(io::IoBackend::kAuto, depth);
+    if (!queue) return {};
     for (uint64_t block = 256 * kKiB; block <= kLargestBlock; block *= 2) {
-      std::atomic<bool> failed{false};
+      const uint64_t end = place + kEach;
+      uint64_t under_way = 0;
+      const auto start_read = [&](uint64_t slot) {
+        (*queue)->Submit({.file = &*file,
+                          .offset = place % (blocks * kLargestBlock),
+                          .buffer = arena->bytes().subspan(slot * kLargestBlock, block),
+                          .tag = slot});
+        place += block;
+        ++under_way;
+      };
       const double start = context.clock->NowSeconds();
-      readers.ParallelFor(static_cast<int64_t>(kEach / block), 1, [&](int64_t i, int64_t, int worker) {
-        const uint64_t offset =
-            (place + static_cast<uint64_t>(i) * block) % (*size / kLargestBlock * kLargestBlock);
-        if (!file->PreadFull(offset,
-                             arena->bytes().subspan(static_cast<size_t>(worker) * kLargestBlock, block)))
-          failed = true;
-      });
-      const double elapsed = context.clock->NowSeconds() - start;
+      for (int slot = 0; slot < depth; ++slot) start_read(static_cast<uint64_t>(slot));
+      bool failed = false;
+      for (; under_way > 0; --under_way) {
+        const io::IoCompletion done = (*queue)->Wait();
+        failed |= done.result != static_cast<int64_t>(block);
+        if (place < end) start_read(done.tag);
+      }
       if (failed) return {};
-      place += kEach;
-      rates.push_back({block, depth, static_cast<double>(kEach) / elapsed});
+      rates.push_back({block, depth, static_cast<double>(kEach) / (context.clock->NowSeconds() - start)});
     }
   }
   return rates;

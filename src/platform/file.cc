@@ -68,9 +68,8 @@ Result<size_t> File::Pread(uint64_t offset, std::span<std::byte> buffer) const {
   size_t done = 0;
   while (done < buffer.size()) {
     const auto rest = buffer.subspan(done);
-    const ssize_t n = RetryInterrupted(
-        [&] { return ::pread(fd(), rest.data(), rest.size(), static_cast<off_t>(offset + done)); });
-    if (n < 0) return OsError(errno, "reading {} bytes of {} at byte {}", rest.size(), path_, offset + done);
+    const int64_t n = PreadOnce(offset + done, rest);
+    if (n < 0) return OsError(static_cast<int>(-n), "reading {} bytes of {} at byte {}", rest.size(), path_, offset + done);
     if (n == 0) break;
     done += static_cast<size_t>(n);
   }
