@@ -6,7 +6,8 @@
 // helpers are hot. Helpers wait by spinning briefly, then sleep; an idle pool costs no CPU time.
 //
 // A pool is used by one thread at a time, and calls don't nest: a second call while one is under way is a bug
-// (SLUICE_CHECK). The functions passed in must not throw, and must not wait for one another.
+// (SLUICE_CHECK). The functions passed in must not throw, and must not wait for one another
+// (but see ParallelForInOrder).
 #pragma once
 
 #include <atomic>
