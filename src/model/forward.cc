@@ -115,8 +115,11 @@ void Forward::Withdraw(std::span<const BatchRow> rows) {
 
 Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
+  layers_done_ = 0;
+  const double start = tracer_ == nullptr ? 0 : context_.clock->NowSeconds();
   Status status = RunAdmitted(rows, cache, sink, go_on);
   if (!status) Withdraw(rows);
+  if (status && tracer_ != nullptr) tracer_->OnPass(static_cast<int64_t>(rows.size()), start, context_.clock->NowSeconds());
   return status;
 }
 
@@ -124,11 +127,14 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
                             const GoOn& go_on) {
   const auto wanted = std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.wants_logits; });
   SLUICE_TRY(store_.BeginPass(static_cast<int>((wanted + kLogitRows - 1) / kLogitRows)));
+  runtime::StepTimer steps = Steps(-1);
   SLUICE_TRY(Embed(rows));
   PrepareTurns(cache);
+  steps.Done("embedding");
   for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
     SLUICE_TRY(RunLayer(layer, cache, go_on));
     Observe(Stage::kLayerOutput, layer, buffers_->hidden, config_.d_model);
+    ++layers_done_;
   }
   SLUICE_TRY(Output(rows, sink, go_on));
   store_.EndPass();
@@ -236,6 +242,7 @@ Status Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
   const int64_t d_model = config_.d_model;
+  runtime::StepTimer steps = Steps(index);
 
   const float* attention_input = b.hidden;
   if (w.attn_norm.present) {
@@ -252,15 +259,19 @@ Status Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
       Normalize(w.attn_norm_2, b.hidden, d_model, b.ffn_normed);
       attention_input = b.ffn_normed;
     }
+    steps.Done("norm");
     SLUICE_TRY(Attend(index, attention_input, cache, b.hidden, go_on));
     return FeedForward(index, ffn_input, b.hidden, go_on);
   }
+  steps.Done("norm");
   SLUICE_TRY(Attend(index, attention_input, cache, b.hidden, go_on));
+  steps = Steps(index);
   ffn_input = b.hidden;
   if (w.ffn_norm.present) {
     Normalize(w.ffn_norm, b.hidden, d_model, b.normed);
     ffn_input = b.normed;
   }
+  steps.Done("norm");
   return FeedForward(index, ffn_input, b.hidden, go_on);
 }
 
@@ -269,6 +280,7 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
   const int64_t batch = static_cast<int64_t>(rows_.size());
+  runtime::StepTimer steps = Steps(index);
 
   Observe(Stage::kAttentionInput, index, input, config_.d_model);
   b.input.Set(input, batch, config_.d_model);
@@ -276,7 +288,9 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
                                  {.linear = &w.k, .y = b.k, .stride = w.k.rows()},
                                  {.linear = &w.v, .y = b.v, .stride = w.v.rows()}};
   SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.qkv_operation), b.input, qkv, go_on));
+  steps.Done("qkv");
   PrepareHeads(index, cache);
+  steps.Done("heads");
   Observe(Stage::kQuery, index, b.q, w.q.rows());
   Observe(Stage::kKey, index, b.k, w.k.rows());
   Observe(Stage::kValue, index, b.v, w.v.rows());
@@ -295,6 +309,7 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
   if (spec.weights != nullptr) ops::AddScores(context_, b.attention, spec, cache, rows_, b.q);
   const int64_t width = w.o.weight.columns;
   if (w.attn_sub_norm.present) Normalize(w.attn_sub_norm, b.attended, width, b.attended);
+  steps.Done("attention");
 
   Observe(Stage::kAttended, index, b.attended, width);
   b.input.Set(b.attended, batch, width);
@@ -306,6 +321,7 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
                                   .multiplier = config_.residual_scale};
   SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.o_operation), b.input, {&output, 1}, go_on));
   if (post_norm) AddNormalized(w.post_attn_norm, b.branch, residual);
+  steps.Done("attention output");
   Observe(Stage::kAttentionOutput, index, residual, config_.d_model);
   return {};
 }
@@ -366,6 +382,7 @@ Status Forward::FeedForward(int index, const float* input, float* residual, cons
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
   const int64_t batch = static_cast<int64_t>(rows_.size());
+  runtime::StepTimer steps = Steps(index);
 
   Observe(Stage::kFfnInput, index, input, config_.d_model);
   b.input.Set(input, batch, config_.d_model);
@@ -383,6 +400,7 @@ Status Forward::FeedForward(int index, const float* input, float* residual, cons
                                  w.gate ? &w.up : nullptr, activation, b.ffn, b.up, go_on));
   }
   if (w.ffn_sub_norm.present) Normalize(w.ffn_sub_norm, b.ffn, layer.d_ff, b.ffn);
+  steps.Done("gate and up");
 
   Observe(Stage::kFfnActivated, index, b.ffn, layer.d_ff);
   b.input.Set(b.ffn, batch, layer.d_ff);
@@ -394,6 +412,7 @@ Status Forward::FeedForward(int index, const float* input, float* residual, cons
                                 .multiplier = config_.residual_scale};
   SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.down_operation), b.input, {&down, 1}, go_on));
   if (post_norm) AddNormalized(w.post_ffn_norm, b.branch, residual);
+  steps.Done("down");
   return {};
 }
 
@@ -402,6 +421,7 @@ Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, c
   const kernels::Kernels& kernels = *context_.kernels;
   const int64_t vocab_size = config_.vocab_size;
   std::array<size_t, kLogitRows> wanted;
+  runtime::StepTimer steps = Steps(-1);
   for (size_t next = 0; next < rows.size();) {
     int64_t count = 0;
     for (; next < rows.size() && count < kLogitRows; ++next) {
@@ -413,6 +433,7 @@ Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, c
       float* y = b.normed + i * config_.d_model;
       NormalizeRow(weights_.output_norm.weight, weights_.output_norm.bias, h, config_.d_model, y);
     });
+    steps.Done("output norm");
     if (observer_) observer_(Stage::kOutputInput, -1, b.normed, count, config_.d_model);
     b.input.Set(b.normed, count, config_.d_model);
     const ops::Projection output = {.linear = &weights_.output, .y = b.logits, .stride = vocab_size};
@@ -423,6 +444,10 @@ Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, c
         for (int64_t c = 0; c < vocab_size; ++c) logits[c] *= config_.logit_scale;
       }
       if (config_.final_softcap > 0) kernels.softcap(logits, vocab_size, config_.final_softcap, logits);
+    }
+    steps.Done("logits");
+    for (int64_t i = 0; i < count; ++i) {
+      const float* logits = b.logits + i * vocab_size;
       sink(wanted[static_cast<size_t>(i)], {logits, static_cast<size_t>(vocab_size)});
     }
   }

@@ -22,6 +22,7 @@
 #include "ops/linear.h"
 #include "ops/rope.h"
 #include "runtime/context.h"
+#include "runtime/tracer.h"
 
 namespace sluice::model {
 
@@ -77,6 +78,10 @@ class Forward {
 
   // For statistics and tests: called between the steps of a batch. Changes nothing.
   void set_observer(Observer observer) { observer_ = std::move(observer); }
+  // Told of the steps of each pass; null for nobody.
+  void set_tracer(runtime::Tracer* tracer) { tracer_ = tracer; }
+  // How much of the pass under way is done, in layers: 0 … 1. For the `go_on` of Run.
+  double pass_share() const { return static_cast<double>(layers_done_) / static_cast<double>(config_.layers.size()); }
 
   // Runs 1 … max_batch rows. Errors, each leaving the sequences as they were: kInvalidArgument for a token outside the
   // vocabulary, kDoesNotFit when a sequence or the cache is full or the model has no such position, kInterrupted when
@@ -102,6 +107,7 @@ class Forward {
   // The row of a table of embeddings, as f32 [d_model].
   Status LookUp(const weights::Matrix& table, int64_t row, int worker, std::span<float> out);
 
+  runtime::StepTimer Steps(int layer) const { return {tracer_, context_.clock, layer}; }
   const ops::Operation& OperationAt(int index) const { return operations_[static_cast<size_t>(index)]; }
 
   // y = norm(x), one row. weight and bias may be null.
@@ -127,7 +133,9 @@ class Forward {
   std::vector<ops::Operation> operations_;  // by index in the schedule
   std::unique_ptr<ForwardBuffers> buffers_;
   std::vector<ops::AttentionRow> rows_;  // of the batch under way
+  size_t layers_done_ = 0;               // of the pass under way
   Observer observer_;
+  runtime::Tracer* tracer_ = nullptr;
 };
 
 }  // namespace sluice::model

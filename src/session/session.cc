@@ -113,6 +113,7 @@ Status Session::Run(std::span<const TokenId> ids, size_t logits_from, const mode
   for (size_t i = 0; i < ids.size(); ++i)
     rows_.push_back({ids[i], sequence_.get(), i >= logits_from});
   SLUICE_TRY(forward_->Run(rows_, *cache_, sink, go_on));
+  ++passes_;
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   return {};
 }
@@ -143,7 +144,9 @@ Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& 
     };
     // Only what follows the whole prompt is asked for.
     const size_t logits_from = ids.size() - 1 - first;
-    SLUICE_TRY(Run(part, logits_from, TakeLogits(), [&] { return report(first); }));
+    SLUICE_TRY(Run(part, logits_from, TakeLogits(), [&] {
+      return report(first + static_cast<size_t>(forward_->pass_share() * static_cast<double>(part.size())));
+    }));
     first += part.size();
     if (!report(first)) return Fail(ErrorCode::kInterrupted, "reading the prompt was stopped");
   }

@@ -39,8 +39,8 @@ struct SessionOptions {
   int64_t checkpoint_positions = 1024;  // kv::CacheConfig::checkpoint_positions
 };
 
-// Called with tokens done and tokens in all, also again and again while a batch is under way; returns false
-// to stop.
+// Called with tokens done and tokens in all, also again and again while a batch is under way (of which that part counts as
+// done that its pass is through with); returns false to stop.
 using ReadProgress = std::function<bool(int64_t done, int64_t total)>;
 
 class Session {
@@ -63,6 +63,11 @@ class Session {
   kv::Overflow overflow() const { return options_.overflow; }
   // Whether no further token can be read.
   bool full() const { return tokens_.size() >= most_tokens_; }
+
+  // Told of the steps of each pass from now on; null for nobody.
+  void set_tracer(runtime::Tracer* tracer) { forward_->set_tracer(tracer); }
+  // Passes over the model so far.
+  int64_t passes() const { return passes_; }
 
   // What has been read so far.
   std::span<const TokenId> tokens() const { return tokens_; }
@@ -118,6 +123,7 @@ class Session {
   std::unique_ptr<model::Forward> forward_;
   std::vector<float> checkpoint_logits_;
   std::optional<uint64_t> fingerprint_;  // of the model, once it was needed
+  int64_t passes_ = 0;
   std::vector<TokenId> tokens_;
   std::vector<float> logits_;
   std::vector<model::BatchRow> rows_;  // of the batch under way
