@@ -4,7 +4,9 @@
 
 #include "base/units.h"
 #include "plan/budget.h"
+#include "plan/pressure.h"
 #include "platform/cpu_topology.h"
+#include "platform/memory_gauge.h"
 
 namespace sluice {
 
@@ -34,12 +36,17 @@ Result<const kernels::Kernels*> ChooseKernels(const std::string& name, const pla
 
 struct Engine::Impl {
   Impl(uint64_t budget, int threads, std::vector<int> cores)
-      : ledger(budget), pool({.threads = threads, .cores = std::move(cores)}) {}
+      : ledger(budget),
+        pool({.threads = threads, .cores = std::move(cores)}),
+        pressure(clock, plan::MarksFor(gauge.AvailableBytes(), budget),
+                 [this] { return gauge.AvailableBytes(); }) {}
 
   memory::Ledger ledger;
   memory::Reservation unaccounted;  // what the process takes beside the ledger's accounts
   parallel::ThreadPool pool;
   MonotonicClock clock;
+  platform::MemoryGauge gauge;
+  plan::PressureWatch pressure;
   runtime::Context context;
   std::string budget_origin;
 };
@@ -73,6 +80,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
                    .pool = &impl->pool,
                    .ledger = &impl->ledger,
                    .clock = &impl->clock,
+                   .pressure = &impl->pressure,
                    .log = Logger(options.log)};
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }

@@ -66,6 +66,7 @@ Status ForEachUnit(const runtime::Context& context, const Operation& operation, 
     compute(unit, extents, worker);
     store.Release(unit.slab, unit.rows);
   };
+  store.BeginOperation(operation.index());
   const auto units = static_cast<int64_t>(operation.units().size());
   if (store.InOrder(operation.index())) {
     context.pool->ParallelForInOrder(units, 1, work);

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "memory/ledger.h"
+#include "platform/cgroup_memory.h"
 #include "platform/memory_info.h"
 
 namespace sluice::plan {

@@ -59,6 +59,9 @@ Mapping::~Mapping() {
 
 void Mapping::Discard(size_t offset, size_t size) {
   SLUICE_CHECK(offset <= size_ && size <= size_ - offset);
+  // Of a huge page that is discarded in part nothing is freed until memory runs out, unless it is split
+  // before: MADV_FREE does that.
+  ::madvise(data_ + offset, size, MADV_FREE);
   ::madvise(data_ + offset, size, MADV_DONTNEED);
 }
 

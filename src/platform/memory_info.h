@@ -1,14 +1,12 @@
-// How much memory the machine has left, what this process uses, and what its control groups allow. Figures
-// only: what to do with them is decided in plan/.
+// How much memory the machine has left, and what this process uses. Figures only: what to do with them is
+// decided in plan/. What control groups allow: cgroup_memory.h.
 //
 // Each call reads files of the kernel anew; any thread. `root`: see system_files.h.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
@@ -32,21 +30,5 @@ ProcessMemory ReadProcessMemory(const std::string& root = "");
 // Resident, with pages that several processes share divided among them. Walks all page tables: milliseconds
 // for a large process. nullopt where the kernel doesn't give it.
 std::optional<uint64_t> ReadProportionalBytes(const std::string& root = "");
-
-// A control group above this process (or its own) that has a limit.
-struct CgroupMemory {
-  std::string folder;
-  uint64_t limit_bytes = 0;             // v1 limit_in_bytes; v2 the lower of max and high
-  uint64_t usage_bytes = 0;             // charged to it and its descendants, page cache included
-  uint64_t reclaimable_file_bytes = 0;  // of which page cache that is dropped when memory is short
-
-  // What can still be charged to it.
-  uint64_t available_bytes() const {
-    const uint64_t kept = usage_bytes - std::min(usage_bytes, reclaimable_file_bytes);
-    return limit_bytes - std::min(limit_bytes, kept);
-  }
-};
-// From this process's own group upwards; groups without a limit are left out.
-std::vector<CgroupMemory> ReadCgroupMemory(const std::string& root = "");
 
 }  // namespace sluice::platform

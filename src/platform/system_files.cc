@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "base/units.h"
-#include "platform/file.h"
 
 namespace sluice::platform {
 namespace {
@@ -21,6 +20,20 @@ std::optional<std::string> ReadSystemFile(const std::string& path) {
   auto text = ReadWholeFile(path, 4 * kMiB);
   if (!text) return std::nullopt;
   return *std::move(text);
+}
+
+WatchedFile::WatchedFile(const std::string& path) {
+  if (auto file = File::Open(path)) file_ = *std::move(file);
+}
+
+std::string_view WatchedFile::Read(std::span<char> buffer) const {
+  size_t size = 0;
+  while (file_ && size < buffer.size()) {
+    const int64_t count = file_->PreadOnce(size, std::as_writable_bytes(buffer.subspan(size)));
+    if (count <= 0) break;
+    size += static_cast<size_t>(count);
+  }
+  return {buffer.data(), size};
 }
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {
@@ -52,12 +65,24 @@ std::optional<std::vector<int>> ParseCpuList(std::string_view text) {
 }
 
 std::optional<std::string_view> FindField(std::string_view table, std::string_view name) {
-  for (std::string_view line : Split(table, '\n')) {
+  while (!table.empty()) {
+    const size_t end = table.find('\n');
+    std::string_view line = table.substr(0, end);
+    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());
     if (line.starts_with(':') || line.starts_with(' ')) return Trim(line.substr(1));
   }
   return std::nullopt;
+}
+
+std::optional<uint64_t> FindKilobytes(std::string_view table, std::string_view name) {
+  const auto field = FindField(table, name);
+  if (!field || !field->ends_with(" kB")) return std::nullopt;
+  const auto kilobytes = ParseNumber(field->substr(0, field->size() - 3));
+  uint64_t bytes = 0;
+  if (!kilobytes || !CheckedMultiply(*kilobytes, kKiB, &bytes)) return std::nullopt;
+  return bytes;
 }
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {

@@ -10,6 +10,7 @@
 #include "memory/ledger.h"
 #include "parallel/thread_pool.h"
 #include "platform/cpu_features.h"
+#include "runtime/memory_pressure.h"
 
 namespace sluice::runtime {
 
@@ -19,6 +20,7 @@ struct Context {
   parallel::ThreadPool* pool = nullptr;
   memory::Ledger* ledger = nullptr;
   const Clock* clock = nullptr;
+  MemoryPressure* pressure = nullptr;  // null: memory is never wanted back
   Logger log;
 };
 

@@ -115,11 +115,11 @@ bool WeightStore::InOrder(int operation) const {
 Status WeightStore::BeginPass(int output_rounds) {
   if (!mappings_.empty()) return reader_->CheckSizes(file_);
   const std::lock_guard lock(mutex_);
-  if (in_pass_ || failure_) DropEverythingUnderWay();
+  if (in_pass_ || failure_) DropEverythingUnderWay({pass_ + 1, 0, 0});
   ++pass_;
   output_rounds_ = output_rounds;
   in_pass_ = true;
-  if (next_read_.pass < pass_) RestartReadingAt(pass_);
+  if (next_read_.pass < pass_) StartReadingAt({pass_, 0, 0});
   ReadAhead();
   return {};
 }
@@ -329,8 +329,8 @@ void WeightStore::Fail(Error error) {
   if (!failure_) failure_ = std::move(error);
 }
 
-// After a pass that did not come to its end, or failed: what is on the way arrives, and what was streamed goes.
-void WeightStore::DropEverythingUnderWay() {
+// What is on the way arrives, what was streamed goes, and reading goes on at `next`. Nothing is in use.
+void WeightStore::DropEverythingUnderWay(Position next) {
   while (reader_->reads_under_way() > 0) Collect(reader_->WaitForOne());
   for (State& state : states_) {
     if (state.phase == Phase::kReady && state.stays) continue;
@@ -338,41 +338,94 @@ void WeightStore::DropEverythingUnderWay() {
     if (state.slot >= 0) free_slots_.push_back(std::exchange(state.slot, -1));
   }
   failure_.reset();
-  RestartReadingAt(pass_ + 1);
+  StartReadingAt(next);
 }
 
-void WeightStore::RestartReadingAt(int64_t pass) {
-  next_read_ = {pass, 0, 0};
+void WeightStore::StartReadingAt(Position position) {
+  next_read_ = position;
   passed_ = false;
+}
+
+void WeightStore::Relieve(uint64_t wanted, int operation) {
+  const std::lock_guard lock(mutex_);
+  // The output is run several times in a pass; and what has failed is about to end the pass.
+  if (failure_ || operation + 1 == static_cast<int>(operations_.size())) return;
+  const Result<uint64_t> given = GiveBackAt({pass_, 0, SlabsOf(operation).first}, wanted);
+  if (given && *given > 0) {
+    relief_ += *given;
+    // Under pressure that goes on, as often as it doubles.
+    if (relief_ < 2 * relief_said_) return;
+    relief_said_ = relief_;
+    context_.log.Warn(
+        "memory is short on this system: {} of weights are given back and streamed from storage from now "
+        "on, {} stay",
+        FormatBytes(relief_), FormatBytes(BytesOf([](const State& s) { return s.stays; })));
+  } else if (!std::exchange(no_relief_said_, true)) {
+    context_.log.Warn("memory is short on this system, and there are no weights {} to give back",
+                      relief_ > 0 ? "left" : "in memory that would be of use");
+  }
 }
 
 Result<uint64_t> WeightStore::GiveBack(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   SLUICE_CHECK(!in_pass_ || failure_);
+  return GiveBackAt({pass_ + 1, 0, 0}, bytes);
+}
+
+Result<uint64_t> WeightStore::GiveBackAt(Position next, uint64_t bytes) {
   if (!mappings_.empty()) return uint64_t{0};
-  DropEverythingUnderWay();
-  const bool needs_ring = ring_.size() == 0;
-  const uint64_t wanted = bytes + (needs_ring ? RingBytes(slabs_, options_) : 0);
-  // Spread over the pass, so that computing on the slabs that stay hides the reads of those that went.
-  const uint64_t total = BytesOf([](const State& state) { return state.stays; });
-  const double share = total == 0 ? 0 : std::min(1.0, static_cast<double>(wanted) / static_cast<double>(total));
-  double credit = 0;
+  const uint64_t ring = ring_.size() == 0 ? RingBytes(slabs_, options_) : 0;
+  if (ring > 0 && ring < kFewestSlots * SlotBytes(slabs_)) return uint64_t{0};
+  const std::vector<int> chosen = ChooseToGive(bytes > UINT64_MAX - ring ? bytes : bytes + ring);
+  uint64_t expected = 0;
+  for (const int slab : chosen) expected += WholePagesOf(slab);
+  if (expected <= ring) return uint64_t{0};
+  DropEverythingUnderWay(next);
   uint64_t given = 0;
-  for (size_t i = 0; i < slabs_.size() && given < wanted; ++i) {
-    State& state = states_[i];
-    if (!state.stays) continue;
-    const uint64_t size = slabs_[i].size_bytes();
-    // The extra part makes up for pages that neighbours keep.
-    credit += share * static_cast<double>(size) + static_cast<double>(2 * kPage);
-    if (credit < static_cast<double>(size)) continue;
-    credit -= static_cast<double>(size);
-    for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e)
-      given += pinned_.GiveBack({state.data[e], static_cast<size_t>(slabs_[i].extents[e].size_bytes)});
+  for (const int slab : chosen) {
+    const Slab& about = slabs_[static_cast<size_t>(slab)];
+    State& state = states_[static_cast<size_t>(slab)];
+    for (size_t e = 0; e < static_cast<size_t>(about.n_extents); ++e)
+      given += pinned_.GiveBack({state.data[e], static_cast<size_t>(about.extents[e].size_bytes)});
     state.stays = false;
     state.phase = Phase::kEmpty;
   }
-  if (needs_ring && given > 0) SLUICE_TRY(TakeRing());
-  return given - (needs_ring ? std::min(given, uint64_t{ring_.size()}) : 0);
+  // Memory is given before it is taken: there may be none left beside.
+  if (ring > 0) SLUICE_TRY(TakeRing());
+  return given - ring;
+}
+
+// Slabs that give `bytes`, or all that stay: spread over the pass, so that computing on the others hides
+// their reads.
+std::vector<int> WeightStore::ChooseToGive(uint64_t bytes) const {
+  const int count = static_cast<int>(slabs_.size());
+  const auto stays = [&](int slab) { return states_[static_cast<size_t>(slab)].stays; };
+  uint64_t total = 0;
+  for (int slab = 0; slab < count; ++slab) total += stays(slab) ? WholePagesOf(slab) : 0;
+  const double share =
+      total == 0 ? 1 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total));
+  std::vector<int> chosen;
+  uint64_t passed_by = 0, given = 0;
+  for (int slab = 0; slab < count; ++slab) {
+    if (!stays(slab)) continue;
+    passed_by += WholePagesOf(slab);
+    if (share < 1 && static_cast<double>(given) >= share * static_cast<double>(passed_by)) continue;
+    chosen.push_back(slab);
+    given += WholePagesOf(slab);
+  }
+  return chosen;
+}
+
+// What giving a pinned slab back frees: the pages that it has to itself.
+uint64_t WeightStore::WholePagesOf(int slab) const {
+  const Slab& about = slabs_[static_cast<size_t>(slab)];
+  uint64_t bytes = 0;
+  for (size_t e = 0; e < static_cast<size_t>(about.n_extents); ++e) {
+    const uint64_t end = about.extents[e].offset + about.extents[e].size_bytes;
+    const uint64_t first_page = AlignUp(about.extents[e].offset, kPage);
+    if (end / kPage * kPage > first_page) bytes += end / kPage * kPage - first_page;
+  }
+  return bytes;
 }
 
 template <typename F>

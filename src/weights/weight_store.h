@@ -69,8 +69,15 @@ class WeightStore {
   // Whether the slabs of an operation must be taken in order: some of them are streamed.
   bool InOrder(int operation) const;
 
-  // Begins a pass that runs the last operation `output_rounds` times. What an abandoned pass left behind is dropped.
-  // Errors: kCorrupt when a mapped file has become shorter.
+  // Called before each operation of a pass, while no slab is in use: the system may want memory back, which
+  // then is given (GiveBack), in the middle of a pass as well as between two. Said in the log.
+  void BeginOperation(int operation) {
+    if (context_.pressure == nullptr) return;
+    if (const uint64_t wanted = context_.pressure->WantedBytes(); wanted > 0) Relieve(wanted, operation);
+  }
+
+  // Begins a pass that runs the last operation `output_rounds` times. What an abandoned pass left behind is
+  // dropped. Errors: kCorrupt when a mapped file has become shorter.
   Status BeginPass(int output_rounds);
   void EndPass();
 
@@ -95,8 +102,9 @@ class WeightStore {
     return reader_->ReadRow(matrix, row, out);
   }
 
-  // Gives back at least `bytes` of pinned memory, or all there is, and streams those slabs from now on. Between passes.
-  // Returns the bytes given back. Errors: kDoesNotFit when there is no room for the ring that streaming takes.
+  // Gives back at least `bytes` of pinned memory, or all there is, and streams those slabs from now on.
+  // Between passes. Returns the bytes given back: 0 when nothing is left, or less than the ring that
+  // streaming would take. Errors: kDoesNotFit when there is no room for that ring all the same.
   Result<uint64_t> GiveBack(uint64_t bytes);
 
   uint64_t pinned_bytes() const;    // now
@@ -141,6 +149,8 @@ class WeightStore {
   void CopyFromCache(int slab, State& state);
   void Free(int slab, bool done);
 
+  void Relieve(uint64_t wanted, int operation);
+
   // All of these with mutex_ held.
   void ReadAhead();
   bool Begin(int slab, bool needed_now);
@@ -151,8 +161,11 @@ class WeightStore {
   void Collect(const io::IoCompletion& completion);
   void CollectOne(std::unique_lock<std::mutex>& lock);
   void Fail(Error error);
-  void DropEverythingUnderWay();
-  void RestartReadingAt(int64_t pass);
+  void DropEverythingUnderWay(Position next);
+  void StartReadingAt(Position position);
+  Result<uint64_t> GiveBackAt(Position next, uint64_t bytes);
+  std::vector<int> ChooseToGive(uint64_t bytes) const;
+  uint64_t WholePagesOf(int slab) const;
   const gguf::Tensor& TensorOf(const Slab& slab, size_t extent) const;
 
   const runtime::Context& context_;
@@ -181,6 +194,8 @@ class WeightStore {
   std::optional<Error> failure_;    // of the pass under way
   int64_t uses_ = 0;                // kLru's clock
   std::vector<int64_t> block_uses_;  // kLru: scratch of EvictBlock, by block
+  uint64_t relief_ = 0, relief_said_ = 0;  // bytes given under pressure; of which the log has been told
+  bool no_relief_said_ = false;
   StoreStats stats_;
 };
 

@@ -24,6 +24,7 @@ struct RunnerOptions {
   int64_t batch = 512;
   int sequences = 3;
   weights::StoreOptions store;
+  runtime::MemoryPressure* pressure = nullptr;
 };
 
 class Runner {
@@ -85,10 +86,12 @@ class Runner {
   explicit Runner(const RunnerOptions& options) : pool_(options.threads) {
     const platform::CpuFeatures cpu = platform::DetectCpuFeatures();
     context_ = {.cpu = cpu,
-                .kernels = options.kernels.empty() ? &kernels::BestKernels(cpu) : kernels::FindKernels(options.kernels),
+                .kernels = options.kernels.empty() ? &kernels::BestKernels(cpu)
+                                                   : kernels::FindKernels(options.kernels),
                 .pool = &pool_,
                 .ledger = &ledger_,
-                .clock = &clock_};
+                .clock = &clock_,
+                .pressure = options.pressure};
   }
 
   memory::Ledger ledger_{uint64_t{4} << 30};

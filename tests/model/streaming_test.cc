@@ -54,6 +54,40 @@ TEST_P(StreamingTest, LogitsAreThoseOfResidentWeights) {
   }
 }
 
+// Memory is wanted back again and again, before any operation.
+class RestlessSystem final : public runtime::MemoryPressure {
+ public:
+  uint64_t WantedBytes() override { return ++operations_ % 7 == 0 ? 20'000 : 0; }
+
+ private:
+  int operations_ = 0;
+};
+
+TEST_P(StreamingTest, LogitsAreTheSameWhileMemoryIsGivenBack) {
+  std::string missing;
+  const std::string path = GetParam().Path(&missing);
+  if (path.empty()) GTEST_SKIP() << missing;
+  const std::vector<int> ids{1, 5, 3, 9, 2, 8, 4, 7, 6, 1, 5, 3, 9, 2, 8, 4, 7, 6, 11, 12, 13};
+  const auto resident = Runner::Open(path);
+  ASSERT_NE(resident, nullptr);
+  const std::vector<float> expected = resident->Logits(ids);
+  for (const weights::Residency residency : {kResident, kPin}) {
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE(weights::ResidencyName(residency));
+      RestlessSystem pressure;
+      const auto runner = Runner::Open(path, {.threads = threads,
+                                              .store = Small(residency, 600'000, io::IoBackend::kAuto, true),
+                                              .pressure = &pressure});
+      ASSERT_NE(runner, nullptr);
+      const weights::WeightStore& store = runner->model().store();
+      const uint64_t pinned = store.pinned_bytes();
+      EXPECT_EQ(runner->Logits(ids, 1), expected);
+      EXPECT_LT(store.pinned_bytes(), pinned / 2);
+      EXPECT_GT(store.stats().slabs_evicted, store.slabs().size());
+    }
+  }
+}
+
 // One type of each family of blocks; rows of an odd number of super-blocks lie at odd offsets.
 INSTANTIATE_TEST_SUITE_P(Types, StreamingTest,
                          testing::Values(GoldenFile{"synth/Q4_K/256"}, GoldenFile{"synth/Q8_0/32"}, GoldenFile{"synth/F16/32"},

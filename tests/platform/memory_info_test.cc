@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "platform/cgroup_memory.h"
 #include "platform/temp_folder.h"
 
 namespace sluice::platform {

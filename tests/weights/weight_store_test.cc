@@ -54,6 +54,20 @@ class FaultyQueue final : public io::IoQueue {
   int count_ = 0;
 };
 
+// A system that wants memory back before the operations with these numbers, counted over all passes.
+class FakePressure final : public runtime::MemoryPressure {
+ public:
+  std::map<int, uint64_t> wants;  // bytes, by operation
+
+  uint64_t WantedBytes() override {
+    const auto found = wants.find(operations_++);
+    return found == wants.end() ? 0 : found->second;
+  }
+
+ private:
+  int operations_ = 0;
+};
+
 class WeightStoreTest : public testing::Test {
  protected:
   explicit WeightStoreTest(int threads = 3) : pool_(threads) {
@@ -64,6 +78,14 @@ class WeightStoreTest : public testing::Test {
   static StoreOptions Small(Residency residency, uint64_t pinned = 0) {
     return {.residency = residency, .pinned_bytes = pinned, .ring_bytes = 5 * 32'768, .lru_blocks = 2, .slab_bytes = 12'000,
             .depth = 3};
+  }
+
+  // The same with slabs that are mostly pages of their own, which can be given back.
+  StoreOptions Large(Residency residency) const {
+    StoreOptions options = Small(residency, model_.size_bytes() * 4 / 5);
+    options.slab_bytes = 48'000;
+    options.ring_bytes = 5 * 65'536;
+    return options;
   }
 
   std::unique_ptr<WeightStore> Make(const StoreOptions& options, const FaultyStorage* storage = nullptr) {
@@ -88,6 +110,7 @@ class WeightStoreTest : public testing::Test {
   }
 
   Status Compute(WeightStore& store, int operation) {
+    store.BeginOperation(operation);
     const int first = store.SlabsOf(operation).first, end = store.SlabsOf(operation).second;
     std::atomic<bool> failed{false};
     const auto work = [&](int64_t index, int64_t, int) {
@@ -254,6 +277,67 @@ TEST_F(WeightStoreTest, PinnedMemoryIsGivenBackAndStreamedInstead) {
     ASSERT_TRUE(store->GiveBack(UINT64_MAX));
     EXPECT_EQ(store->pinned_bytes(), 0u);
     PassesHold(*store);
+  }
+}
+
+TEST_F(WeightStoreTest, UnderPressureMemoryIsGivenBackBeforeAnyOperationOfAPass) {
+  const int operations = static_cast<int>(model_.schedule().operations.size());
+  std::vector<std::string> said;
+  context_.log = Logger([&](LogLevel, const std::string& text) { said.push_back(text); });
+  for (const Residency residency : {Residency::kResident, Residency::kPin}) {
+    // In the first pass, which also fills the memory, and in the one after it.
+    for (int when = 0; when < 2 * operations; when += 5) {
+      SCOPED_TRACE(fmt::format("{} {}", ResidencyName(residency), when));
+      FakePressure pressure;
+      pressure.wants = {{when, model_.size_bytes() / 8}, {when + 3, model_.size_bytes() / 8}};
+      context_.pressure = &pressure;
+      said.clear();
+      const auto store = Make(Large(residency));
+      const uint64_t pinned = store->pinned_bytes();
+      PassesHold(*store);
+      // Before the output nothing is given: it may be one of several rounds.
+      if (when % operations == operations - 1) continue;
+      EXPECT_LE(store->pinned_bytes(), pinned - model_.size_bytes() / 8);
+      EXPECT_GE(store->pinned_bytes(), pinned - model_.size_bytes() / 2);
+      EXPECT_GT(store->stats().slabs_evicted, 0u);
+      ASSERT_FALSE(said.empty());
+      EXPECT_THAT(said[0], HasSubstr("streamed from storage from now on"));
+    }
+  }
+  context_.pressure = nullptr;
+}
+
+TEST_F(WeightStoreTest, PressureThatGoesOnTakesAllAndIsSaidAFewTimes) {
+  FakePressure pressure;
+  for (int operation = 0; operation < 1000; ++operation) pressure.wants[operation] = 20'000;
+  std::vector<std::string> said;
+  context_.pressure = &pressure;
+  context_.log = Logger([&](LogLevel, const std::string& text) { said.push_back(text); });
+  const auto store = Make(Large(Residency::kPin));
+  for (int i = 0; i < 6; ++i) PassesHold(*store);
+  EXPECT_EQ(store->pinned_bytes(), 0u);
+  ASSERT_GE(said.size(), 2u);
+  EXPECT_LE(said.size(), 10u);
+  EXPECT_THAT(said.back(), HasSubstr("no weights left"));
+  // Streaming goes on undisturbed: nothing is read twice in a pass.
+  const uint64_t before = store->stats().slabs_streamed;
+  ASSERT_TRUE(Pass(*store));
+  EXPECT_LE(store->stats().slabs_streamed - before, store->slabs().size() + 5);
+}
+
+TEST_F(WeightStoreTest, NothingIsGivenBackWhereItIsOfNoUse) {
+  FakePressure pressure;
+  for (int operation = 0; operation < 1000; ++operation) pressure.wants[operation] = UINT64_MAX;
+  context_.pressure = &pressure;
+  for (const Residency residency : {Residency::kResident, Residency::kLru, Residency::kMmap}) {
+    StoreOptions options = Small(residency);
+    // Streaming would take a larger ring than all weights are.
+    if (residency == Residency::kResident) options.ring_bytes = 2 * model_.size_bytes();
+    const auto store = Make(options);
+    const uint64_t used = ledger_.Snapshot().total_bytes(), pinned = store->pinned_bytes();
+    PassesHold(*store);
+    EXPECT_EQ(ledger_.Snapshot().total_bytes(), used);
+    EXPECT_EQ(store->pinned_bytes(), pinned);
   }
 }
 
