@@ -18,7 +18,10 @@ void ModelFlags::AddTo(CLI::App& command) {
                      "Where weights live: auto, resident, pin, lru or mmap (default: auto, resident if all fits, else pin)");
   command.add_flag("--strict", strict, "Refuse what was not asked for: a shorter context, fewer bits of KV, streaming");
   command.add_option("--ring", ring, "Memory that streamed weights pass through (default: 64M)");
-  command.add_option("--io", io, "How storage is read: auto, uring or pread (default: auto)");
+  command.add_option(
+      "--io", io,
+      "How storage is read: auto, uring, pread, or buffered: through the page cache, which is emptied behind "
+      "(default: auto)");
   command.add_option("--lru-blocks", lru_blocks, "Blocks in the cache of --residency lru (default: 2)");
   command.add_option("-c,--ctx-size,--context", context_length,
                      "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
@@ -101,8 +104,10 @@ Result<ModelOptions> ModelFlags::Model(const ConversationOptions& conversation) 
     options.store.backend = sluice::io::IoBackend::kUring;
   } else if (io == "pread") {
     options.store.backend = sluice::io::IoBackend::kPread;
+  } else if (io == "buffered") {
+    options.store.direct = false;
   } else if (!io.empty() && io != "auto") {
-    return Fail(ErrorCode::kInvalidArgument, "--io '{}'; expected auto, uring or pread", io);
+    return Fail(ErrorCode::kInvalidArgument, "--io '{}'; expected auto, uring, pread or buffered", io);
   }
   // A flag of one mode beside another would silently do nothing.
   const bool may_stream = !options.residency || *options.residency == weights::Residency::kPin;
@@ -208,7 +213,9 @@ Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions
   SLUICE_TRY_ASSIGN(EngineOptions engine_options, flags.Engine());
   SLUICE_TRY_ASSIGN(ModelOptions options, flags.Model(conversation));
   SLUICE_TRY_ASSIGN(const std::string path, ResolveModel(flags.model));
-  if (!quiet) engine_options.log = [](LogLevel, const std::string& text) { Note(text); };
+  engine_options.log = [quiet](LogLevel level, const std::string& text) {
+    if (!quiet || level == LogLevel::kWarning) Note(text);
+  };
   OpenedModel opened;
   SLUICE_TRY_ASSIGN(opened.engine, Engine::Create(engine_options));
   options.reserve_bytes = reserve_bytes;

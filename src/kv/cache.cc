@@ -102,8 +102,8 @@ Result<std::unique_ptr<Cache>> Cache::Create(const CacheConfig& config, memory::
   cache->heavy_ = layout.heavy;
   cache->order_.resize(static_cast<size_t>(layout.heavy.slots));
   cache->gone_.resize(static_cast<size_t>(layout.heavy.slots));
-  // Where the context overflows the cache is going to be full: all of it is taken now, and memory stays flat.
-  const memory::Arena::Options options{.touch = config.overflow != Overflow::kStop};
+  // All of it is taken now: memory stays flat, and what was promised is there when it is needed.
+  const memory::Arena::Options options{.page_size = platform::PageSize::kHuge, .touch = true};
   SLUICE_TRY_ASSIGN(cache->arena_,
                     memory::Arena::Create(layout.Bytes(), memory::Account::kKv, ledger, options));
   for (size_t pool = 0; pool < kPoolCount; ++pool) {

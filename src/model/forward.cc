@@ -55,7 +55,8 @@ Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context
   const int workers = context.pool->size();
   SLUICE_TRY_ASSIGN(forward->arena_,
                     memory::Arena::Create(ActivationBytes(config, weights, max_batch, workers),
-                                          memory::Account::kActivations, *context.ledger));
+                                          memory::Account::kActivations, *context.ledger,
+                                          {.page_size = platform::PageSize::kHuge, .touch = true}));
   forward->buffers_ = std::make_unique<ForwardBuffers>(config, weights, max_batch, workers, forward->arena_);
   for (size_t i = 0; i < weights.schedule.operations.size(); ++i)
     forward->operations_.emplace_back(store, weights.schedule, static_cast<int>(i), workers);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/units.h"
 #include "platform/os_error.h"
 
 namespace sluice::platform {
@@ -106,8 +107,11 @@ size_t File::CopyFromPageCache(uint64_t offset, std::span<std::byte> buffer) con
 void File::ExpectRandomReads() const { static_cast<void>(::posix_fadvise(fd(), 0, 0, POSIX_FADV_RANDOM)); }
 
 void File::DropFromPageCache(uint64_t offset, uint64_t size) const {
+  // The kernel keeps pages that are named in part only.
+  const uint64_t begin = offset / kDirectAlignment * kDirectAlignment;
+  const uint64_t end = AlignUp(offset + size, uint64_t{kDirectAlignment});
   static_cast<void>(
-      ::posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(size), POSIX_FADV_DONTNEED));
+      ::posix_fadvise(fd(), static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED));
 }
 
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t max_bytes) {

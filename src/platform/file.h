@@ -74,7 +74,7 @@ class File {
   // Tells the kernel not to read ahead of what is asked for.
   void ExpectRandomReads() const;
 
-  // Asks the kernel to drop this range from the page cache. Best effort.
+  // Asks the kernel to drop the pages that this range touches from the page cache. Best effort.
   void DropFromPageCache(uint64_t offset, uint64_t size) const;
 
  private:

@@ -28,7 +28,7 @@ Result<platform::File> OpenShard(const gguf::Shard& shard, platform::File::Cachi
 Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, int depth, bool direct,
                                                        std::unique_ptr<io::IoQueue> queue) {
   SLUICE_CHECK(depth >= 1);
-  std::unique_ptr<SlabReader> reader(new SlabReader(depth, direct));
+  std::unique_ptr<SlabReader> reader(new SlabReader(depth));
   reader->direct_ = direct;
   for (const gguf::Shard& shard : model.shards()) {
     SLUICE_TRY_ASSIGN(platform::File cached, OpenShard(shard, platform::File::Caching::kPageCache));
@@ -44,6 +44,8 @@ Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& mod
     reader->files_.clear();
     for (const gguf::Shard& shard : model.shards()) {
       SLUICE_TRY_ASSIGN(platform::File file, OpenShard(shard, platform::File::Caching::kPageCache));
+      // What would be read ahead belongs to slabs that stay, or is dropped before its turn comes.
+      file.ExpectRandomReads();
       reader->files_.push_back(std::move(file));
     }
   }
@@ -138,6 +140,12 @@ bool SlabReader::MostlyInPageCache(std::span<const Slab> slabs) const {
   return found * 10 >= kLooks * 9;
 }
 
+void SlabReader::DropFromPageCache() const {
+  for (const platform::File& file : cached_files_) {
+    if (const auto size = file.Size()) file.DropFromPageCache(0, *size);
+  }
+}
+
 Status SlabReader::CheckSizes(const gguf::GgufFile& model) const {
   for (size_t i = 0; i < cached_files_.size(); ++i) {
     SLUICE_TRY_ASSIGN(const uint64_t size, cached_files_[i].Size());
@@ -155,8 +163,8 @@ Status SlabReader::ReadRow(const Matrix& matrix, int64_t row, std::span<std::byt
   if (Status status = file.PreadFull(offset, out); !status) {
     return Annotate(std::move(status).error(), "tensor " + std::string(matrix.tensor->name));
   }
-  // Rows that are read in a strict budget must not gather in the page cache.
-  if (spares_page_cache_) file.DropFromPageCache(offset, out.size());
+  // Rows must not gather in the page cache, which the budget doesn't know of.
+  file.DropFromPageCache(offset, out.size());
   return {};
 }
 

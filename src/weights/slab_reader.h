@@ -55,6 +55,8 @@ class SlabReader {
   Status Copy(const Extent& extent, const gguf::Tensor& tensor, std::byte* data) const;
   // Whether the page cache holds nearly all of these slabs, judged by looking at some places.
   bool MostlyInPageCache(std::span<const Slab> slabs) const;
+  // Drops what the page cache holds of the files: their headers, and what was read along with small tensors.
+  void DropFromPageCache() const;
   // Errors: kCorrupt when a file has become shorter than the model says.
   Status CheckSizes(const gguf::GgufFile& model) const;
 
@@ -72,12 +74,11 @@ class SlabReader {
     int id = 0;
   };
 
-  SlabReader(int depth, bool direct) : depth_(depth), spares_page_cache_(direct) {}
+  explicit SlabReader(int depth) : depth_(depth) {}
   void Submit(size_t index);
 
   const int depth_;
-  const bool spares_page_cache_;  // as was asked for
-  bool direct_ = false;           // as the file system can
+  bool direct_ = false;
   std::vector<platform::File> files_;         // by shard, direct where possible
   std::vector<platform::File> cached_files_;  // by shard, through the page cache
   std::unique_ptr<io::IoQueue> queue_;        // destroyed before the files

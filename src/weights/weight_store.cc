@@ -44,6 +44,8 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   }
   SLUICE_TRY(store->TakeMemory(ChooseStaying(store->slabs_, options)));
   store->copies_from_cache_ = store->reader_->MostlyInPageCache(store->slabs_);
+  // What opening the model has left there would stay charged to this process.
+  if (!store->copies_from_cache_) store->reader_->DropFromPageCache();
   return store;
 }
 
