@@ -82,8 +82,10 @@ TEST_F(RingsTest, AnInterruptedBatchIsTakenBack) {
   }
   const std::vector<TokenId> more = SomeIds(800);
   int calls = 0;
-  EXPECT_EQ(session->Read(more, [&](int64_t done, int64_t) { return done <= 700 || ++calls < 3; }).error().code,
-            ErrorCode::kInterrupted);
+  const auto stop_in_the_second = [&](int64_t done, int64_t) {
+    return done < 700 + kRing.batch || ++calls < 3;
+  };
+  EXPECT_EQ(session->Read(more, stop_in_the_second).error().code, ErrorCode::kInterrupted);
   EXPECT_GT(session->tokens().size(), 700u);
   EXPECT_EQ(After(*session, more), Reference(more));
 }
