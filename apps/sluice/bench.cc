@@ -20,11 +20,52 @@ struct BenchFlags {
   bool json = false;
 };
 
-Result<int> RunBench(BenchFlags flags) {
+// --fusion without a level.
+constexpr char kAllLevels[] = "levels";
+
+Result<int> RunFusionBench(BenchFlags flags) {
+  flags.model.fusion = runtime::FusionName(runtime::Fusion::kNone);  // room for the one that takes the most
   SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
-  if (flags.options.conversation.context_length == 0) flags.options.conversation.context_length = BenchContext(flags.options);
-  SLUICE_TRY_ASSIGN(const OpenedModel opened,
-                    OpenModel(flags.model, flags.options.conversation, flags.json, flags.options.roofs ? kBenchReserveBytes : 0));
+  if (flags.options.conversation.context_length == 0)
+    flags.options.conversation.context_length = BenchContext(flags.options);
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.options.conversation, flags.json));
+  SLUICE_TRY_ASSIGN(
+      const std::vector<FusionReport> reports,
+      BenchFusion(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
+  if (flags.json) {
+    nlohmann::ordered_json json;
+    json["model"] = opened.model->path();
+    json["threads"] = opened.engine->threads();
+    json["kernels"] = opened.engine->kernels();
+    json["prompt_tokens"] = flags.options.prompt_tokens;
+    json["depth"] = flags.options.depth;
+    for (const FusionReport& report : reports) {
+      json["levels"].push_back({{"fusion", runtime::FusionName(report.fusion)},
+                                {"activation_bytes", report.activation_bytes},
+                                {"prefill_seconds", report.prefill_seconds},
+                                {"decode_seconds", report.decode_seconds}});
+    }
+    std::cout << json.dump(2) << "\n";
+    return kExitOk;
+  }
+  std::printf("%-10s  %12s  %5s  %14s  %12s\n", "fused", "activations", "of it", "ms a prompt", "ms a token");
+  const auto whole = static_cast<double>(reports.front().activation_bytes);
+  for (const FusionReport& report : reports) {
+    std::printf(
+        "%-10s  %12s  %5.2f  %14.1f  %12.2f\n", std::string(runtime::FusionName(report.fusion)).c_str(),
+        FormatBytes(report.activation_bytes).c_str(), static_cast<double>(report.activation_bytes) / whole,
+        report.prefill_seconds * 1e3, report.decode_seconds * 1e3);
+  }
+  return kExitOk;
+}
+
+Result<int> RunBench(BenchFlags flags) {
+  if (flags.model.fusion == kAllLevels) return RunFusionBench(std::move(flags));
+  SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
+  if (flags.options.conversation.context_length == 0)
+    flags.options.conversation.context_length = BenchContext(flags.options);
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.options.conversation, flags.json,
+                                                        flags.options.roofs ? kBenchReserveBytes : 0));
   SLUICE_TRY_ASSIGN(const BenchReport report,
                     Bench(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
   constexpr double kGiga = 1e9;
@@ -48,7 +89,8 @@ Result<int> RunBench(BenchFlags flags) {
     json["stall_seconds_per_token"] = report.stall_seconds_per_token;
     const weights::WeightStore& store = opened.model->parts().store();
     for (size_t i = 0; i < memory::kAccountCount; ++i)
-      json["ledger"][std::string(memory::AccountName(static_cast<memory::Account>(i)))] = report.ledger.used_bytes[i];
+      json["ledger"][std::string(memory::AccountName(static_cast<memory::Account>(i)))] =
+          report.ledger.used_bytes[i];
     json["residency"] = weights::ResidencyName(store.options().residency);
     json["io"] = store.io_backend();
     json["pinned_bytes"] = store.pinned_bytes();
@@ -101,6 +143,11 @@ void AddBench(CLI::App& app, Action& action) {
   command->add_option("-d,--depth", flags->options.depth, "Tokens held when decoding begins")
       ->capture_default_str();
   command->add_option("-r,--repetitions", flags->options.repetitions)->capture_default_str();
+  command->get_option("--fusion")
+      ->expected(0, 1)
+      ->default_str(kAllLevels)
+      ->description(
+          "Without a value: memory and time with each level of fused operators; else the level to measure");
   command->add_flag("!--no-roof", flags->options.roofs, "Don't measure the machine's own roofs beside");
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   command->final_callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });

@@ -10,39 +10,55 @@
 namespace sluice::app {
 
 void ModelFlags::AddTo(CLI::App& command) {
-  command.add_option("-m,--model,model", model, "A GGUF file, or the name of a model (see `sluice list`)")->required();
+  command.add_option("-m,--model,model", model, "A GGUF file, or the name of a model (see `sluice list`)")
+      ->required();
   command.add_option("-t,--threads", threads, "Worker threads (default: one for each big core)");
   command.add_option("--kernels", kernels, "Kernels by name, e.g. scalar or avx2 (default: the fastest)");
-  command.add_option("--memory", memory, "Budget for everything, e.g. 8G (default: what is free, less a reserve)");
-  command.add_option("--residency", residency,
-                     "Where weights live: auto, resident, pin, lru or mmap (default: auto, resident if all fits, else pin)");
-  command.add_flag("--strict", strict, "Refuse what was not asked for: a shorter context, fewer bits of KV, streaming");
+  command.add_option("--memory", memory,
+                     "Budget for everything, e.g. 8G (default: what is free, less a reserve)");
+  command.add_option(
+      "--residency", residency,
+      "Where weights live: auto, resident, pin, lru or mmap (default: auto, resident if all fits, else pin)");
+  command.add_flag("--strict", strict,
+                   "Refuse what was not asked for: a shorter context, fewer bits of KV, streaming");
   command.add_option("--ring", ring, "Memory that streamed weights pass through (default: 64M)");
   command.add_option(
       "--io", io,
       "How storage is read: auto, uring, pread, or buffered: through the page cache, which is emptied behind "
       "(default: auto)");
   command.add_option("--lru-blocks", lru_blocks, "Blocks in the cache of --residency lru (default: 2)");
-  command.add_option("-c,--ctx-size,--context", context_length,
-                     "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
-  command.add_option("--batch", batch, "Tokens of a prompt read in one go (default: 512, less where the budget is short)");
-  command.add_option("--kv", kv, "Type of the KV cache: " + std::string(kv::KvTypeNames()) +
-                                     " (default: f16, fewer bits where the budget is short)");
+  command.add_option(
+      "-c,--ctx-size,--context", context_length,
+      "Most tokens held (default: the model's own, at most 8192, less where the budget is short)");
+  command.add_option("--batch", batch,
+                     "Tokens of a prompt read in one go (default: 512, less where the budget is short)");
+  command.add_option("--kv", kv,
+                     "Type of the KV cache: " + std::string(kv::KvTypeNames()) +
+                         " (default: f16, fewer bits where the budget is short)");
   command.add_option("--kv-k", kv_k, "Type of its keys alone (also -ctk)");
   command.add_option("--kv-v", kv_v, "Type of its values alone (also -ctv)");
   command.add_option("--overflow", overflow,
-                     "When the context is full: stop, window (the first tokens and the newest stay) or heavy (and those that "
+                     "When the context is full: stop, window (the first tokens and the newest stay) or heavy "
+                     "(and those that "
                      "drew the most attention); chat goes on with window, everything else stops");
-  command.add_option("--window", window, "With window: so many of the newest tokens (default: all that the context has)");
-  command.add_option("--sinks", sinks, "With window and heavy: so many of the first tokens")->capture_default_str();
-  command.add_option("--override-kv", overrides, "Change a metadata key: KEY=TYPE:VALUE, TYPE int, float, bool or str");
+  command.add_option("--window", window,
+                     "With window: so many of the newest tokens (default: all that the context has)");
+  command.add_option("--sinks", sinks, "With window and heavy: so many of the first tokens")
+      ->capture_default_str();
+  command.add_option(
+      "--fusion", fusion,
+      "Operators that run together: none, norm, qkv, attention or all, each with those before it; less than "
+      "all shows what they save (default: all)");
+  command.add_option("--override-kv", overrides,
+                     "Change a metadata key: KEY=TYPE:VALUE, TYPE int, float, bool or str");
 }
 
 Result<EngineOptions> ModelFlags::Engine() const {
   EngineOptions options{.threads = threads, .kernels = kernels};
   if (!memory.empty()) {
     SLUICE_TRY_ASSIGN(options.memory_bytes, ParseSize(memory));
-    if (options.memory_bytes == 0) return Fail(ErrorCode::kInvalidArgument, "--memory 0 leaves nothing to work with");
+    if (options.memory_bytes == 0)
+      return Fail(ErrorCode::kInvalidArgument, "--memory 0 leaves nothing to work with");
   }
   return options;
 }
@@ -64,11 +80,12 @@ Result<kv::KvType> ParseKvType(const std::string& name) {
 
 Result<std::optional<weights::Residency>> ParseResidency(const std::string& name) {
   if (name.empty() || name == "auto") return std::optional<weights::Residency>();
-  for (const auto residency : {weights::Residency::kResident, weights::Residency::kPin, weights::Residency::kLru,
-                               weights::Residency::kMmap}) {
+  for (const auto residency : {weights::Residency::kResident, weights::Residency::kPin,
+                               weights::Residency::kLru, weights::Residency::kMmap}) {
     if (weights::ResidencyName(residency) == name) return std::optional(residency);
   }
-  return Fail(ErrorCode::kInvalidArgument, "--residency '{}'; expected auto, resident, pin, lru or mmap", name);
+  return Fail(ErrorCode::kInvalidArgument, "--residency '{}'; expected auto, resident, pin, lru or mmap",
+              name);
 }
 
 }  // namespace
@@ -79,6 +96,14 @@ Result<ConversationOptions> ModelFlags::Conversation(kv::Overflow unsaid) const 
     SLUICE_TRY_ASSIGN(options.overflow, ParseOverflow(overflow.empty() ? "window" : overflow));
     if (window != 0 && options.overflow != kv::Overflow::kWindow)
       return Fail(ErrorCode::kInvalidArgument, "--window goes with --overflow window, not with {}", overflow);
+  }
+  if (!fusion.empty()) {
+    const auto level = runtime::FusionByName(fusion);
+    if (!level) {
+      return Fail(ErrorCode::kInvalidArgument, "--fusion '{}'; expected none, norm, qkv, attention or all",
+                  fusion);
+    }
+    options.fusion = *level;
   }
   options.window = window;
   options.sinks = sinks;
@@ -124,14 +149,17 @@ void SamplingFlags::AddTo(CLI::App& command) {
   const std::string group = "Sampling";
   command.add_option("--temp,--temperature", temperature, "0 = always the likeliest token")->group(group);
   command.add_option("--top-k", top_k, "Only the K likeliest (0 = off)")->group(group);
-  command.add_option("--top-p", top_p, "Only the likeliest that together have this share (1 = off)")->group(group);
+  command.add_option("--top-p", top_p, "Only the likeliest that together have this share (1 = off)")
+      ->group(group);
   command.add_option("--min-p", min_p, "Only those with this share of the likeliest (0 = off)")->group(group);
   command.add_option("--typical,--typical-p", typical_p, "Locally typical sampling (1 = off)")->group(group);
   command.add_option("--repeat-penalty", repeat_penalty, "1 = off")->group(group);
-  command.add_option("--repeat-last-n", repeat_last_n, "Tokens that the penalties look at (-1 = all)")->group(group);
+  command.add_option("--repeat-last-n", repeat_last_n, "Tokens that the penalties look at (-1 = all)")
+      ->group(group);
   command.add_option("--presence-penalty", presence_penalty, "0 = off")->group(group);
   command.add_option("--frequency-penalty", frequency_penalty, "0 = off")->group(group);
-  command.add_option("--dry-multiplier", dry_multiplier, "Against repeating whole passages (0 = off)")->group(group);
+  command.add_option("--dry-multiplier", dry_multiplier, "Against repeating whole passages (0 = off)")
+      ->group(group);
   command.add_option("--dry-base", dry_base)->group(group);
   command.add_option("--dry-allowed-length", dry_allowed_length)->group(group);
   command.add_option("--dry-penalty-last-n", dry_penalty_last_n)->group(group);
@@ -179,8 +207,9 @@ Result<sample::SamplerOptions> SamplingFlags::Over(sample::SamplerOptions option
 }
 
 void AnswerFlags::AddTo(CLI::App& command) {
-  command.add_option("-n,--max-tokens,--predict", max_tokens, "Most tokens of an answer (default: what the context has "
-                                                               "left, at most 4096)");
+  command.add_option("-n,--max-tokens,--predict", max_tokens,
+                     "Most tokens of an answer (default: what the context has "
+                     "left, at most 4096)");
   command.add_option("--stop", stop, "End the answer before this text (may be repeated)");
   command.add_flag("--ignore-eos", ignore_eos, "Go on where the model would end its answer");
   command.add_option("--think", think, "For models that reason: on, off, or the most tokens of thought");
@@ -200,7 +229,8 @@ Status ParseThinking(std::string_view flag, const std::string& value, AnswerOpti
   if (value != "on" && value != "off") {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), budget);
     if (error != std::errc() || end != value.data() + value.size() || budget < 0) {
-      return Fail(ErrorCode::kInvalidArgument, "{} '{}': expected on, off or a number of tokens", flag, value);
+      return Fail(ErrorCode::kInvalidArgument, "{} '{}': expected on, off or a number of tokens", flag,
+                  value);
     }
   }
   options->thinking = value == "off" || budget == 0 ? chat::Thinking::kOff : chat::Thinking::kOn;

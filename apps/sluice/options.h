@@ -21,11 +21,11 @@ struct ModelFlags {
   std::string model;  // a path or a name
   int threads = 0;
   std::string kernels;
-  std::string memory;  // a size; empty: the default budget
+  std::string memory;     // a size; empty: the default budget
   std::string residency;  // "" or "auto": the plan decides
   std::string ring;       // a size
   std::optional<int> lru_blocks;
-  std::string io;         // "", "auto", "uring" or "pread"
+  std::string io;  // "", "auto", "uring" or "pread"
   bool strict = false;
   int64_t context_length = 0;
   std::optional<int64_t> batch;
@@ -33,6 +33,7 @@ struct ModelFlags {
   std::vector<std::string> overrides;
   std::string overflow;  // empty: each command's own
   int64_t window = 0, sinks = 4;
+  std::string fusion;  // empty: all
 
   void AddTo(CLI::App& command);
   Result<EngineOptions> Engine() const;
@@ -66,11 +67,12 @@ struct AnswerFlags {
   Result<AnswerOptions> Answer() const;
 };
 
-// Sets thinking and think_budget from "on", "off" or a number of tokens. Errors: kInvalidArgument, naming `flag`.
+// Sets thinking and think_budget from "on", "off" or a number of tokens. Errors: kInvalidArgument, naming
+// `flag`.
 Status ParseThinking(std::string_view flag, const std::string& value, AnswerOptions* options);
 
-// The model of `flags` on a new engine, with room for one conversation at a time. Warnings and what the plan had to give
-// up are shown on stderr unless `quiet`. `reserve_bytes` of the budget are left for others.
+// The model of `flags` on a new engine, with room for one conversation at a time. Warnings and what the plan
+// had to give up are shown on stderr unless `quiet`. `reserve_bytes` of the budget are left for others.
 struct OpenedModel {
   std::unique_ptr<sluice::Engine> engine;
   std::shared_ptr<const sluice::Model> model;

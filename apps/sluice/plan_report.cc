@@ -48,6 +48,11 @@ void PrintMemory(const PlanReport& report) {
   if (plan.streamed_bytes > 0)
     Line("  {} are read from storage for each token", FormatBytes(plan.streamed_bytes));
   if (!plan.bounded) Line("  mmap: weights are in the page cache, and no budget bounds it");
+  const auto activations = [&](runtime::Fusion fusion) {
+    return FormatBytes(report.facts.activation_bytes(plan.kv, report.request.threads, fusion));
+  };
+  Line("  activations with fused operators {}, without {}", activations(runtime::Fusion::kAll),
+       activations(runtime::Fusion::kNone));
   for (const std::string& step : plan.steps) Line("  {}", step);
 }
 
@@ -188,6 +193,9 @@ ordered_json PlanJson(const PlanReport& report) {
   json["unaccounted_bytes"] = plan.unaccounted_bytes;
   json["total_bytes"] = plan.total_bytes();
   json["streamed_bytes_per_token"] = plan.streamed_bytes;
+  for (const runtime::Fusion fusion : runtime::kFusionLevels)
+    json["activation_bytes"][std::string(runtime::FusionName(fusion))] =
+        report.facts.activation_bytes(plan.kv, report.request.threads, fusion);
   json["context_length"] = plan.kv.context_length;
   json["batch"] = plan.kv.batch;
   json["k_type"] = kv::Name(plan.kv.k_type);

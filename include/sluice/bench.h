@@ -18,7 +18,7 @@ struct BenchOptions {
   int64_t decode_tokens = 64;   // one by one (0: not measured)
   int64_t depth = 0;            // tokens that are already held when decoding begins
   int repetitions = 5;
-  bool roofs = true;            // measured too, in memory of their own
+  bool roofs = true;  // measured too, in memory of their own
   ConversationOptions conversation;
 };
 
@@ -54,6 +54,19 @@ struct BenchReport {
   double int8_macs_per_second() const;   // beside prefill
   double prefill_share_of_peak() const;  // median of the samples' own ratios
 };
+
+// What each level of fused operators costs: medians over the repetitions, which go round the levels in turn.
+struct FusionReport {
+  runtime::Fusion fusion = runtime::Fusion::kAll;
+  uint64_t activation_bytes = 0;  // all that a conversation takes for its activations: their peak
+  double prefill_seconds = 0;     // of reading the prompt
+  double decode_seconds = 0;      // of one token
+};
+
+// For every level. The model was opened with room for Fusion::kNone. Errors: as Bench.
+Result<std::vector<FusionReport>> BenchFusion(const Engine& engine, std::shared_ptr<const Model> model,
+                                              const BenchOptions& options,
+                                              const std::function<bool()>& go_on);
 
 // Errors: kDoesNotFit when model, context and the roof's buffer are more than the budget; kInterrupted when
 // `go_on` says so.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kv/cache.h"
+#include "runtime/fusion.h"
 
 namespace sluice {
 
@@ -17,7 +18,8 @@ struct ConversationOptions {
   std::optional<kv::KvType> k_type;
   std::optional<kv::KvType> v_type;
   bool rotate = true;  // rows of 4 and 5 bits before they are quantised; off only to measure what it gains
-  kv::Overflow overflow = kv::Overflow::kStop;  // what becomes of the past when the context is full
+  runtime::Fusion fusion = runtime::Fusion::kAll;  // less only to measure what it gains
+  kv::Overflow overflow = kv::Overflow::kStop;     // what becomes of the past when the context is full
   int64_t window = 0;  // kWindow: newest tokens that stay visible (0: what the context has beside the sinks)
   int64_t sinks = 4;   // kWindow, kHeavy: first tokens that stay visible
 };

@@ -24,6 +24,7 @@ session::SessionOptions SessionOptionsFor(const plan::Plan& plan, const Conversa
           .k_type = options.k_type.value_or(plan.kv.k_type),
           .v_type = options.v_type.value_or(plan.kv.v_type),
           .rotate = options.rotate,
+          .fusion = options.fusion,
           .overflow = options.overflow,
           .sinks = options.sinks};
 }
@@ -33,7 +34,8 @@ std::string NextStep(const Engine& engine, const Model& model, session::SessionO
   const memory::LedgerSnapshot ledger = engine.context().ledger->Snapshot();
   const auto bytes = [&] { return session::Session::Bytes(model.parts(), options, engine.threads()); };
   const std::string budget = FormatBytes(ledger.total_bytes() + bytes() + plan::kUnaccountedBytes);
-  while (options.context_length > kv::kPagePositions && bytes() > ledger.available_bytes()) options.context_length /= 2;
+  while (options.context_length > kv::kPagePositions && bytes() > ledger.available_bytes())
+    options.context_length /= 2;
   if (bytes() > ledger.available_bytes()) return fmt::format("it takes a budget of {}", budget);
   return fmt::format("it takes a budget of {}, or a context of {} tokens", budget, options.context_length);
 }
@@ -59,30 +61,35 @@ struct Conversation::Impl {
   int64_t loaded_tokens = 0;
 
   Result<Answer> Run(Conversation& self, std::span<const TokenId> ids, const chat::Capabilities& capabilities,
-                     session::GenerateOptions generate, const AnswerOptions& options, const session::EventSink& sink);
+                     session::GenerateOptions generate, const AnswerOptions& options,
+                     const session::EventSink& sink);
 };
 
 Conversation::Conversation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Conversation::~Conversation() = default;
 
-Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine, std::shared_ptr<const Model> model,
+Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine,
+                                                           std::shared_ptr<const Model> model,
                                                            const ConversationOptions& options) {
   if (options.context_length < 0 || options.batch.value_or(1) < 1) {
-    return Fail(ErrorCode::kInvalidArgument, "a context of {} and a batch of {} tokens; both must be positive",
-                options.context_length, options.batch.value_or(1));
+    return Fail(ErrorCode::kInvalidArgument,
+                "a context of {} and a batch of {} tokens; both must be positive", options.context_length,
+                options.batch.value_or(1));
   }
   if (options.window < 0 || options.sinks < 0 ||
       (options.context_length != 0 && options.window > options.context_length - options.sinks)) {
-    return Fail(ErrorCode::kInvalidArgument, "a window of {} tokens and {} sinks; together they are at most the context",
-                options.window, options.sinks);
+    return Fail(ErrorCode::kInvalidArgument,
+                "a window of {} tokens and {} sinks; together they are at most the context", options.window,
+                options.sinks);
   }
   const session::SessionOptions session_options = SessionOptionsFor(model->plan(), options);
   auto session = session::Session::Create(engine.context(), model->parts(), session_options);
   if (!session) {
     Error error = std::move(session).error();
     if (error.code == ErrorCode::kDoesNotFit) {
-      error.message = fmt::format("a context of {} tokens does not fit: {}; {}", session_options.context_length,
-                                  error.message, NextStep(engine, *model, session_options));
+      error.message =
+          fmt::format("a context of {} tokens does not fit: {}; {}", session_options.context_length,
+                      error.message, NextStep(engine, *model, session_options));
     }
     return error;
   }
@@ -120,9 +127,9 @@ Result<Answer> Conversation::Reply(const AnswerOptions& options, const session::
   std::vector<chat::Message> replayed = impl_->messages;
   for (chat::Message& message : replayed) message.reasoning.clear();
   const chat::ChatTemplate& chat_template = impl_->model->chat_template();
-  SLUICE_TRY_ASSIGN(const chat::RenderedPrompt prompt, chat_template.Render({.messages = replayed,
-                                                                             .tools = options.tools,
-                                                                             .thinking = options.thinking}));
+  SLUICE_TRY_ASSIGN(
+      const chat::RenderedPrompt prompt,
+      chat_template.Render({.messages = replayed, .tools = options.tools, .thinking = options.thinking}));
   SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, EncodePrompt(impl_->model->tokenizer(), prompt.segments));
   SLUICE_TRY_ASSIGN(Answer answer, impl_->Run(*this, ids, chat_template.capabilities(),
                                               {.parse_tools = !options.tools.empty(),
@@ -146,29 +153,32 @@ Result<Answer> Conversation::CompleteIds(std::span<const TokenId> ids, const Ans
   return impl_->Run(*this, ids, {}, {.raw = true}, options, sink);
 }
 
-Result<Answer> Conversation::Impl::Run(Conversation& self, std::span<const TokenId> ids, const chat::Capabilities& capabilities,
+Result<Answer> Conversation::Impl::Run(Conversation& self, std::span<const TokenId> ids,
+                                       const chat::Capabilities& capabilities,
                                        session::GenerateOptions generate, const AnswerOptions& options,
                                        const session::EventSink& sink) {
   if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "the prompt is empty");
   for (const std::string& stop : options.stop) {
     // Half a character would be held back from a whole one, and text is shown in whole ones.
-    if (!text::IsValidUtf8(stop)) return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
+    if (!text::IsValidUtf8(stop))
+      return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
   }
   const bool ends = session->overflow() == kv::Overflow::kStop;
-  const int64_t room = ends ? session->context_length() - static_cast<int64_t>(ids.size()) : kDefaultMaxTokens;
+  const int64_t room =
+      ends ? session->context_length() - static_cast<int64_t>(ids.size()) : kDefaultMaxTokens;
   if (room < 1) {
     return Fail(ErrorCode::kDoesNotFit,
-                "the prompt has {} tokens and the context holds {}, which leaves no room for an answer", ids.size(),
-                session->context_length());
+                "the prompt has {} tokens and the context holds {}, which leaves no room for an answer",
+                ids.size(), session->context_length());
   }
   sample::SamplerOptions sampling = options.sampling;
   if (!sampling.seed) sampling.seed = std::random_device{}();
-  SLUICE_TRY_ASSIGN(sampler,
-                    sample::Sampler::Create(sampling, {.vocab_size = static_cast<int32_t>(model->config().vocab_size),
-                                                       .context_length = session->context_length(),
-                                                       .append_piece = [this](int32_t token, std::string* out) {
-                                                         model->tokenizer().AppendPiece(token, true, out);
-                                                       }}));
+  SLUICE_TRY_ASSIGN(sampler, sample::Sampler::Create(
+                                 sampling, {.vocab_size = static_cast<int32_t>(model->config().vocab_size),
+                                            .context_length = session->context_length(),
+                                            .append_piece = [this](int32_t token, std::string* out) {
+                                              model->tokenizer().AppendPiece(token, true, out);
+                                            }}));
   const Clock& clock = *engine.context().clock;
   const double start = clock.NowSeconds();
   Answer answer;

@@ -15,15 +15,16 @@ chat::ChatTemplate ReadTemplate(const gguf::Metadata& metadata, const text::Toke
     return value ? *value : std::string_view();
   };
   const text::Vocabulary& vocabulary = tokenizer.vocabulary();
-  const auto token = [&](TokenId id) { return vocabulary.Contains(id) ? vocabulary.Text(id) : std::string_view(); };
-  return chat::ChatTemplate::Create({.text = text_of("tokenizer.chat_template"),
-                                     .bos_token = token(vocabulary.bos()),
-                                     .eos_token = token(vocabulary.eos()),
-                                     .architecture = text_of("general.architecture"),
-                                     .model_name = text_of("general.name"),
-                                     .has_token = [&](std::string_view text) {
-                                       return vocabulary.Find(text) != text::kNoToken;
-                                     }});
+  const auto token = [&](TokenId id) {
+    return vocabulary.Contains(id) ? vocabulary.Text(id) : std::string_view();
+  };
+  return chat::ChatTemplate::Create(
+      {.text = text_of("tokenizer.chat_template"),
+       .bos_token = token(vocabulary.bos()),
+       .eos_token = token(vocabulary.eos()),
+       .architecture = text_of("general.architecture"),
+       .model_name = text_of("general.name"),
+       .has_token = [&](std::string_view text) { return vocabulary.Find(text) != text::kNoToken; }});
 }
 
 // A setting that is absent or of the wrong type is left to Sluice's default.
@@ -57,14 +58,16 @@ plan::Request RequestFor(const Engine& engine, const ModelOptions& options) {
           .threads = engine.threads(),
           .sequences = options.conversations,
           .strict = options.strict,
-          .context_length = conversation.window != 0 ? conversation.window + conversation.sinks : conversation.context_length,
+          .context_length = conversation.window != 0 ? conversation.window + conversation.sinks
+                                                     : conversation.context_length,
           .batch = conversation.batch,
           .k_type = conversation.k_type,
           .v_type = conversation.v_type,
           .overflow = conversation.overflow,
           .sinks = conversation.sinks,
           .residency = options.residency,
-          .store = options.store};
+          .store = options.store,
+          .fusion = conversation.fusion};
 }
 
 struct Model::Impl {
@@ -90,9 +93,11 @@ Result<std::shared_ptr<const Model>> Model::Open(const Engine& engine, const std
   chat::ChatTemplate chat_template = ReadTemplate(metadata, parts->tokenizer());
   warnings.insert(warnings.end(), chat_template.warnings().begin(), chat_template.warnings().end());
   sample::SamplerOptions sampling = sample::DefaultOptions(ReadGenerationDefaults(metadata), &warnings);
-  if (parts->config().synthetic) warnings.push_back("this model's weights are random numbers: its output means nothing");
-  return std::shared_ptr<const Model>(new Model(std::unique_ptr<Impl>(new Impl{
-      path, std::move(parts), std::move(plan), std::move(chat_template), std::move(sampling), std::move(warnings)})));
+  if (parts->config().synthetic)
+    warnings.push_back("this model's weights are random numbers: its output means nothing");
+  return std::shared_ptr<const Model>(new Model(
+      std::unique_ptr<Impl>(new Impl{path, std::move(parts), std::move(plan), std::move(chat_template),
+                                     std::move(sampling), std::move(warnings)})));
 }
 
 const std::string& Model::path() const { return impl_->path; }
@@ -102,7 +107,8 @@ const chat::ChatTemplate& Model::chat_template() const { return impl_->chat_temp
 const sample::SamplerOptions& Model::sampling() const { return impl_->sampling; }
 const std::vector<std::string>& Model::warnings() const { return impl_->warnings; }
 
-Result<std::vector<TokenId>> EncodePrompt(const text::Tokenizer& tokenizer, std::span<const chat::Segment> prompt) {
+Result<std::vector<TokenId>> EncodePrompt(const text::Tokenizer& tokenizer,
+                                          std::span<const chat::Segment> prompt) {
   const text::Vocabulary& vocabulary = tokenizer.vocabulary();
   const std::string_view bos = vocabulary.Contains(vocabulary.bos()) ? vocabulary.Text(vocabulary.bos()) : "";
   std::vector<TokenId> ids;

@@ -100,7 +100,11 @@ struct AttentionTileArgs {
   float* m;                // [heads] running maximum, −infinity when fresh
   float* l;                // [heads] running sum, 0 when fresh
   float* o;                // [heads, v_dim] running output, unnormalised, 0 when fresh
+  // [heads, 64], only the visible slots: the scores s_i, where they were computed beforehand; null: from q
+  // and k.
+  float* scores;
 };
+inline constexpr int kTileSlots = 64;
 using AttentionTileFn = void (*)(const AttentionTileArgs&);
 
 struct Kernels {
@@ -119,6 +123,8 @@ struct Kernels {
 
   // --- attention ---
   AttentionTileFn attention_tile;
+  // Only the scores of a tile, into args.scores; nothing is read of v, m, l and o.
+  AttentionTileFn attention_scores;
   // f32 → f16, round to nearest even: how keys and values enter an f16 cache.
   void (*f32_to_f16)(const float* x, int64_t n, uint16_t* y);
 
@@ -140,8 +146,8 @@ struct Kernels {
   void (*rope_interleaved)(float* x, const float* cos, const float* sin, int64_t pairs);
   void (*rope_half)(float* x, const float* cos, const float* sin, int64_t pairs);
 
-  // --- peaks --- `rounds` rounds of the products' own instruction in registers alone; return the multiply-adds
-  // that were done. Timed, they say what no product of this table can exceed on this machine.
+  // --- peaks --- `rounds` rounds of the products' own instruction in registers alone; return the
+  // multiply-adds that were done. Timed, they say what no product of this table can exceed on this machine.
   int64_t (*int8_peak)(int64_t rounds);
   int64_t (*f32_peak)(int64_t rounds);
 };

@@ -33,6 +33,7 @@ constinit const Kernels kScalarKernels = {
     .quantize_row = scalar::QuantizeRow,
     .matmul = MakeMatmulTable(),
     .attention_tile = scalar::AttentionTile,
+    .attention_scores = scalar::AttentionScores,
     .f32_to_f16 = scalar::F32ToF16Row,
     .rms_norm = scalar::RmsNorm,
     .layer_norm = scalar::LayerNorm,

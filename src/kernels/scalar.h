@@ -20,6 +20,7 @@ void MatmulFloat(const MatmulArgs& args);
 
 // scalar_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionScores(const AttentionTileArgs& args);
 
 // scalar_rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

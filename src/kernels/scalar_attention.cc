@@ -28,10 +28,10 @@ float Score(const AttentionTileArgs& args, int h, int slot) {
 
 void AttentionTile(const AttentionTileArgs& args) {
   for (int h = 0; h < args.heads; ++h) {
-    float p[64];
+    float p[kTileSlots];
     float m = args.m[h];
     for (int i = args.first; i < args.last; ++i) {
-      p[i] = Score(args, h, i);
+      p[i] = args.scores != nullptr ? args.scores[h * kTileSlots + i] : Score(args, h, i);
       m = p[i] > m ? p[i] : m;  // a NaN score is passed over here and comes out through l and o
     }
     m = m + 0.0f;  // one zero, whatever the order of the maximum
@@ -52,6 +52,12 @@ void AttentionTile(const AttentionTileArgs& args) {
       LoadKvRow(args.v_type, args.v + static_cast<size_t>(i) * args.v_row_bytes, args.v_dim, v);
       for (int j = 0; j < args.v_dim; ++j) o[j] = std::fma(p[i], v[j], o[j]);
     }
+  }
+}
+
+void AttentionScores(const AttentionTileArgs& args) {
+  for (int h = 0; h < args.heads; ++h) {
+    for (int i = args.first; i < args.last; ++i) args.scores[h * kTileSlots + i] = Score(args, h, i);
   }
 }
 

@@ -23,7 +23,8 @@ struct Places {
 std::vector<plan::SweptType> SweptTypes(const weights::Schedule& schedule) {
   std::vector<plan::SweptType> types;
   for (const weights::Operation& operation : schedule.operations) {
-    for (const weights::Matrix& matrix : std::span(operation.matrices).first(static_cast<size_t>(operation.count))) {
+    for (const weights::Matrix& matrix :
+         std::span(operation.matrices).first(static_cast<size_t>(operation.count))) {
       auto type = std::ranges::find(types, matrix.dtype, &plan::SweptType::dtype);
       if (type == types.end()) type = types.insert(types.end(), {.dtype = matrix.dtype});
       type->bytes += matrix.size_bytes();
@@ -90,8 +91,10 @@ Result<plan::ModelFacts> FactsOf(const Config& config, std::span<const gguf::Ten
   facts.kv_bytes = [places](const plan::KvSettings& settings) {
     return kv::CacheBytes(CacheConfigFor(places->config, settings));
   };
-  facts.activation_bytes = [places](int64_t batch, int workers) {
-    return Forward::ActivationBytes(places->config, places->weights, batch, workers);
+  facts.activation_bytes = [places](const plan::KvSettings& settings, int workers, runtime::Fusion fusion) {
+    return Forward::ActivationBytes(
+        places->config, places->weights,
+        {.max_batch = settings.batch, .context_length = settings.context_length, .fusion = fusion}, workers);
   };
   return facts;
 }

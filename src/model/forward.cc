@@ -8,12 +8,13 @@
 #include "base/check.h"
 #include "base/math.h"
 #include "formats/decode.h"
-#include "model/forward_buffers.h"
 #include "ops/xielu.h"
 
 namespace sluice::model {
 
 namespace {
+
+using runtime::Fusion;
 
 // The slope of each head (Press et al., arXiv 2108.12409), for any number of heads.
 std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
@@ -37,40 +38,51 @@ std::vector<kv::LayerShape> CacheLayers(const Config& config) {
   return layers;
 }
 
-uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, int64_t max_batch, int workers) {
-  return ForwardBuffers::Bytes(config, weights, max_batch, workers);
+uint64_t Forward::ActivationBytes(const Config& config, const Weights& weights, const ForwardOptions& options,
+                                  int workers) {
+  return ForwardBuffers(config, weights, options, workers).bytes();
 }
 
 Forward::Forward(const runtime::Context& context, const Config& config, const Weights& weights,
-                 weights::WeightStore& store, int64_t max_batch)
-    : context_(context), config_(config), weights_(weights), store_(store), max_batch_(max_batch) {}
+                 weights::WeightStore& store, const ForwardOptions& options)
+    : context_(context),
+      config_(config),
+      weights_(weights),
+      store_(store),
+      options_(options),
+      buffers_(config, weights, options, context.pool->size()) {}
 
 Forward::~Forward() = default;
 
+void Forward::set_observer(Observer observer) {
+  SLUICE_CHECK(options_.fusion == Fusion::kNone);
+  observer_ = std::move(observer);
+}
+
 Result<std::unique_ptr<Forward>> Forward::Create(const runtime::Context& context, const Config& config,
                                                  const Weights& weights, weights::WeightStore& store,
-                                                 int64_t context_length, int64_t max_batch) {
-  SLUICE_CHECK(max_batch > 0);
-  std::unique_ptr<Forward> forward(new Forward(context, config, weights, store, max_batch));
-  const int workers = context.pool->size();
-  SLUICE_TRY_ASSIGN(forward->arena_,
-                    memory::Arena::Create(ActivationBytes(config, weights, max_batch, workers),
-                                          memory::Account::kActivations, *context.ledger,
-                                          {.page_size = platform::PageSize::kHuge, .touch = true}));
-  forward->buffers_ = std::make_unique<ForwardBuffers>(config, weights, max_batch, workers, forward->arena_);
+                                                 const ForwardOptions& options) {
+  SLUICE_CHECK(options.max_batch > 0);
+  std::unique_ptr<Forward> forward(new Forward(context, config, weights, store, options));
+  SLUICE_TRY_ASSIGN(
+      forward->arena_,
+      memory::Arena::Create(forward->buffers_.bytes(), memory::Account::kActivations, *context.ledger,
+                            {.page_size = platform::PageSize::kHuge, .touch = true}));
+  forward->buffers_.Attach(forward->arena_.bytes());
   for (size_t i = 0; i < weights.schedule.operations.size(); ++i)
-    forward->operations_.emplace_back(store, weights.schedule, static_cast<int>(i), workers);
+    forward->operations_.emplace_back(store, weights.schedule, static_cast<int>(i), context.pool->size());
 
   ops::RopeSpec rope = config.rope;
   rope.divisors = weights.rope_divisors;
   if (rope.scaling == ops::RopeScaling::kLongRope) {
-    rope.divisors = context_length > rope.original_context ? weights.rope_divisors_long : weights.rope_divisors_short;
+    const bool is_long = options.context_length > rope.original_context;
+    rope.divisors = is_long ? weights.rope_divisors_long : weights.rope_divisors_short;
   }
   forward->ropes_.emplace_back(rope);
   forward->ropes_.emplace_back(config.sliding_rope);
   if (config.alibi_max_bias > 0)
     forward->alibi_slopes_ = AlibiSlopes(config.layers[0].n_heads, config.alibi_max_bias);
-  forward->rows_.reserve(static_cast<size_t>(max_batch));
+  forward->rows_.reserve(static_cast<size_t>(options.max_batch));
   return forward;
 }
 
@@ -85,7 +97,7 @@ void Forward::ForEachRow(int64_t rows, F&& fn) {
 }
 
 Status Forward::Admit(std::span<const BatchRow> rows) {
-  SLUICE_CHECK(!rows.empty() && static_cast<int64_t>(rows.size()) <= max_batch_);
+  SLUICE_CHECK(!rows.empty() && static_cast<int64_t>(rows.size()) <= options_.max_batch);
   for (const BatchRow& row : rows) {
     if (row.token < 0 || row.token >= config_.vocab_size) {
       return Fail(ErrorCode::kInvalidArgument, "token id {} is outside the vocabulary of {}", row.token,
@@ -97,9 +109,9 @@ Status Forward::Admit(std::span<const BatchRow> rows) {
   rows_.clear();
   for (size_t i = 0; i < rows.size(); ++i) {
     const int64_t position = rows[i].sequence->length();
-    Status admitted = position < positions
-                          ? rows[i].sequence->Append(1)
-                          : Fail(ErrorCode::kDoesNotFit, "the model has {} positions, and all are taken", positions);
+    Status admitted = position < positions ? rows[i].sequence->Append(1)
+                                           : Fail(ErrorCode::kDoesNotFit,
+                                                  "the model has {} positions, and all are taken", positions);
     if (!admitted) {
       Withdraw(rows.first(i));
       return admitted;
@@ -114,19 +126,22 @@ void Forward::Withdraw(std::span<const BatchRow> rows) {
   for (const BatchRow& row : rows) row.sequence->Truncate(row.sequence->length() - 1);
 }
 
-Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink, const GoOn& go_on) {
+Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
+                    const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
   layers_done_ = 0;
   const double start = tracer_ == nullptr ? 0 : context_.clock->NowSeconds();
   Status status = RunAdmitted(rows, cache, sink, go_on);
   if (!status) Withdraw(rows);
-  if (status && tracer_ != nullptr) tracer_->OnPass(static_cast<int64_t>(rows.size()), start, context_.clock->NowSeconds());
+  if (status && tracer_ != nullptr)
+    tracer_->OnPass(static_cast<int64_t>(rows.size()), start, context_.clock->NowSeconds());
   return status;
 }
 
 Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
                             const GoOn& go_on) {
-  const auto wanted = std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.wants_logits; });
+  const auto wanted =
+      std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.wants_logits; });
   SLUICE_TRY(store_.BeginPass(static_cast<int>((wanted + kLogitRows - 1) / kLogitRows)));
   runtime::StepTimer steps = Steps(-1);
   SLUICE_TRY(Embed(rows));
@@ -134,7 +149,7 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
   steps.Done("embedding");
   for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
     SLUICE_TRY(RunLayer(layer, cache, go_on));
-    Observe(Stage::kLayerOutput, layer, buffers_->hidden, config_.d_model);
+    Observe(Stage::kLayerOutput, layer, buffers_.hidden, config_.d_model);
     ++layers_done_;
   }
   SLUICE_TRY(Output(rows, sink, go_on));
@@ -144,14 +159,14 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
 }
 
 Status Forward::LookUp(const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
-  const auto bytes = buffers_->embedding_row(worker).first(table.row_bytes());
+  const auto bytes = buffers_.embedding_row(worker).first(table.row_bytes());
   SLUICE_TRY(store_.ReadRow(table, row, bytes));
   formats::DecodeRow(table.dtype, bytes.data(), out);
   return {};
 }
 
 Status Forward::Embed(std::span<const BatchRow> rows) {
-  ForwardBuffers& b = *buffers_;
+  ForwardBuffers& b = buffers_;
   std::mutex mutex;
   Status status;
   const auto look_up = [&](const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
@@ -170,24 +185,24 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
     }
     const int64_t position = rows_[static_cast<size_t>(i)].position;
     if (weights_.position_embedding) {
-      const std::span<float> learned(b.normed + i * config_.d_model, width);
+      const std::span<float> learned = b.embedding(worker);
       if (!look_up(weights_.position_embedding, position, worker, learned)) return;
       for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
     }
     for (size_t which = 0; which < 2; ++which) {
       const int64_t pairs = ropes_[which].pairs();
-      ropes_[which].Angles(rows_[static_cast<size_t>(i)].sequence->RopePosition(position), b.cos[which] + i * pairs,
-                           b.sin[which] + i * pairs);
+      ropes_[which].Angles(rows_[static_cast<size_t>(i)].sequence->RopePosition(position),
+                           b.cos[which] + i * pairs, b.sin[which] + i * pairs);
     }
   });
   SLUICE_TRY(status);
-  if (weights_.embedding_norm.present) Normalize(weights_.embedding_norm, b.hidden, config_.d_model, b.hidden);
+  Normalize(weights_.embedding_norm, config_.d_model, b.hidden);
   Observe(Stage::kEmbedding, -1, b.hidden, config_.d_model);
   return {};
 }
 
 void Forward::PrepareTurns(const kv::Cache& cache) {
-  ForwardBuffers& b = *buffers_;
+  ForwardBuffers& b = buffers_;
   const kv::Retention& full = cache.retention(kv::Pool::kFull);
   const int64_t lap = cache.heavy().lap();
   if (full.sinks == 0 && lap == 0) return;
@@ -206,7 +221,7 @@ void Forward::PrepareTurns(const kv::Cache& cache) {
 ops::Turns Forward::TurnsOf(const LayerConfig& layer) const {
   if (!layer.rope) return {};
   const bool half = config_.recipe->rope == RopeStyle::kHalf;
-  const ForwardBuffers& b = *buffers_;
+  const ForwardBuffers& b = buffers_;
   return {.turn = half ? context_.kernels->rope_half : context_.kernels->rope_interleaved,
           .pairs = ropes_[layer.sliding].pairs(),
           .back_cos = b.back_cos[layer.sliding],
@@ -215,7 +230,8 @@ ops::Turns Forward::TurnsOf(const LayerConfig& layer) const {
           .lap_sin = b.lap_sin[layer.sliding]};
 }
 
-void Forward::NormalizeRow(const float* weight, const float* bias, const float* x, int64_t width, float* y) const {
+void Forward::NormalizeRow(const float* weight, const float* bias, const float* x, int64_t width,
+                           float* y) const {
   if (config_.recipe->norm == Norm::kRms) {
     context_.kernels->rms_norm(x, weight, width, config_.norm_eps, y);
   } else {
@@ -223,75 +239,55 @@ void Forward::NormalizeRow(const float* weight, const float* bias, const float* 
   }
 }
 
-void Forward::Normalize(const NormWeights& norm, const float* x, int64_t width, float* y) {
+void Forward::Normalize(const NormWeights& norm, int64_t width, float* x) {
+  if (!norm.present) return;
   ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
-    NormalizeRow(norm.weight, norm.bias, x + i * width, width, y + i * width);
+    NormalizeRow(norm.weight, norm.bias, x + i * width, width, x + i * width);
   });
 }
 
-void Forward::AddNormalized(const NormWeights& norm, float* branch, float* residual) {
-  Normalize(norm, branch, config_.d_model, branch);
-  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
-    const float* y = branch + i * config_.d_model;
-    float* h = residual + i * config_.d_model;
-    for (int64_t c = 0; c < config_.d_model; ++c) h[c] += config_.residual_scale * y[c];
+void Forward::SetInput(ops::Activations& input, int operation, const NormWeights& norm) {
+  const ops::ActivationForms& forms = OperationAt(operation).forms();
+  const auto batch = static_cast<int64_t>(rows_.size());
+  if (!norm.present) {
+    input.Set(context_, forms, buffers_.hidden, batch, config_.d_model);
+    return;
+  }
+  input.SetRows(context_, forms, batch, config_.d_model, [this, &norm](int64_t row, float* out) {
+    NormalizeRow(norm.weight, norm.bias, buffers_.hidden + row * config_.d_model, config_.d_model, out);
   });
 }
 
 Status Forward::RunLayer(int index, kv::Cache& cache, const GoOn& go_on) {
-  ForwardBuffers& b = *buffers_;
-  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  ForwardBuffers& b = buffers_;
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
-  const int64_t d_model = config_.d_model;
   runtime::StepTimer steps = Steps(index);
-
-  const float* attention_input = b.hidden;
-  if (w.attn_norm.present) {
-    Normalize(w.attn_norm, b.hidden, d_model, b.normed);
-    attention_input = b.normed;
-  }
-  const float* ffn_input = attention_input;
-  if (layer.parallel) {
+  if (config_.layers[static_cast<size_t>(index)].parallel) {
     // Both branches read the residual stream as it is now.
-    if (w.ffn_norm.present) {
-      Normalize(w.ffn_norm, b.hidden, d_model, b.ffn_normed);
-      ffn_input = b.ffn_normed;
-    } else if (w.attn_norm_2.present) {
-      Normalize(w.attn_norm_2, b.hidden, d_model, b.ffn_normed);
-      attention_input = b.ffn_normed;
-    }
+    const bool second = !w.ffn_norm.present && w.attn_norm_2.present;
+    SetInput(b.attention_input, w.qkv_operation, second ? w.attn_norm_2 : w.attn_norm);
+    SetInput(b.ffn_input, w.ffn_operation, w.ffn_norm.present ? w.ffn_norm : w.attn_norm);
     steps.Done("norm");
-    SLUICE_TRY(Attend(index, attention_input, cache, b.hidden, go_on));
-    return FeedForward(index, ffn_input, b.hidden, go_on);
+    SLUICE_TRY(Attend(index, cache, go_on));
+    return FeedForward(index, go_on);
   }
+  SetInput(b.attention_input, w.qkv_operation, w.attn_norm);
   steps.Done("norm");
-  SLUICE_TRY(Attend(index, attention_input, cache, b.hidden, go_on));
+  SLUICE_TRY(Attend(index, cache, go_on));
   steps = Steps(index);
-  ffn_input = b.hidden;
-  if (w.ffn_norm.present) {
-    Normalize(w.ffn_norm, b.hidden, d_model, b.normed);
-    ffn_input = b.normed;
-  }
+  SetInput(b.ffn_input, w.ffn_operation, w.ffn_norm);
   steps.Done("norm");
-  return FeedForward(index, ffn_input, b.hidden, go_on);
+  return FeedForward(index, go_on);
 }
 
-Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* residual, const GoOn& go_on) {
-  ForwardBuffers& b = *buffers_;
+Status Forward::Attend(int index, kv::Cache& cache, const GoOn& go_on) {
+  ForwardBuffers& b = buffers_;
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
-  const int64_t batch = static_cast<int64_t>(rows_.size());
-  runtime::StepTimer steps = Steps(index);
 
-  Observe(Stage::kAttentionInput, index, input, config_.d_model);
-  b.input.Set(input, batch, config_.d_model);
-  const ops::Projection qkv[] = {{.linear = &w.q, .y = b.q, .stride = w.q.rows()},
-                                 {.linear = &w.k, .y = b.k, .stride = w.k.rows()},
-                                 {.linear = &w.v, .y = b.v, .stride = w.v.rows()}};
-  SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.qkv_operation), b.input, qkv, go_on));
-  steps.Done("qkv");
-  PrepareHeads(index, cache);
-  steps.Done("heads");
+  Observe(Stage::kAttentionInput, index, b.attention_input.f32(), config_.d_model);
+  SLUICE_TRY(ProjectHeads(index, cache, go_on));
+  runtime::StepTimer steps = Steps(index);
   Observe(Stage::kQuery, index, b.q, w.q.rows());
   Observe(Stage::kKey, index, b.k, w.k.rows());
   Observe(Stage::kValue, index, b.v, w.v.rows());
@@ -305,120 +301,183 @@ Status Forward::Attend(int index, const float* input, kv::Cache& cache, float* r
                                 .softcap = config_.attention_softcap,
                                 .alibi_slopes = alibi_slopes_.empty() ? nullptr : alibi_slopes_.data(),
                                 .turns = TurnsOf(layer),
-                                .weights = cache.heavy().slots > 0 ? b.attention_weights : nullptr};
+                                .weights = cache.heavy().slots > 0 ? b.attention_weights : nullptr,
+                                .scores = b.scores,
+                                .score_tiles = b.score_tiles};
   ops::Attention(context_, b.attention, spec, cache, rows_, b.q, b.attended);
   if (spec.weights != nullptr) ops::AddScores(context_, b.attention, spec, cache, rows_, b.q);
   const int64_t width = w.o.weight.columns;
-  if (w.attn_sub_norm.present) Normalize(w.attn_sub_norm, b.attended, width, b.attended);
+  Normalize(w.attn_sub_norm, width, b.attended);
   steps.Done("attention");
 
   Observe(Stage::kAttended, index, b.attended, width);
-  b.input.Set(b.attended, batch, width);
-  const bool post_norm = w.post_attn_norm.present;
-  const ops::Projection output = {.linear = &w.o,
-                                  .y = b.branch,
-                                  .stride = config_.d_model,
-                                  .residual = post_norm ? nullptr : residual,
-                                  .multiplier = config_.residual_scale};
-  SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.o_operation), b.input, {&output, 1}, go_on));
-  if (post_norm) AddNormalized(w.post_attn_norm, b.branch, residual);
+  b.attended_input.Set(context_, OperationAt(w.o_operation).forms(), b.attended,
+                       static_cast<int64_t>(rows_.size()), width);
+  SLUICE_TRY(
+      ProjectOntoStream(w.o, w.o_operation, b.attended_input, w.post_attn_norm, b.attention_branch, go_on));
   steps.Done("attention output");
-  Observe(Stage::kAttentionOutput, index, residual, config_.d_model);
+  Observe(Stage::kAttentionOutput, index, b.hidden, config_.d_model);
   return {};
 }
 
-// Everything between the Q, K, V products and attention, row by row: clamp, norm, rope; and the cache is written.
-void Forward::PrepareHeads(int index, kv::Cache& cache) {
-  ForwardBuffers& b = *buffers_;
-  const kernels::Kernels& kernels = *context_.kernels;
+Status Forward::ProjectHeads(int index, kv::Cache& cache, const GoOn& go_on) {
+  ForwardBuffers& b = buffers_;
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  const auto batch = static_cast<int64_t>(rows_.size());
+  const ops::Operation& operation = OperationAt(w.qkv_operation);
+  const ops::Projection qkv[] = {{.linear = &w.q, .y = b.q, .stride = w.q.rows()},
+                                 {.linear = &w.k, .y = b.k, .stride = w.k.rows()},
+                                 {.linear = &w.v, .y = b.v, .stride = w.v.rows()}};
+  runtime::StepTimer steps = Steps(index);
+  if (Fuses(Fusion::kQkv)) {
+    SLUICE_TRY(ops::Project(context_, b.scratch, operation, b.attention_input, qkv, go_on));
+    steps.Done("qkv");
+    ForEachRow(batch, [&](int64_t row, int) {
+      NormalizeHeads(index, row);
+      TurnHeads(index, row);
+      StoreHeads(index, row, cache);
+    });
+    steps.Done("heads");
+    return {};
+  }
+  SLUICE_TRY(ops::ProjectApart(context_, b.scratch, operation, b.attention_input, qkv, go_on));
+  steps.Done("qkv");
+  ForEachRow(batch, [&](int64_t row, int) { NormalizeHeads(index, row); });
+  ForEachRow(batch, [&](int64_t row, int) { TurnHeads(index, row); });
+  ForEachRow(batch, [&](int64_t row, int) { StoreHeads(index, row, cache); });
+  steps.Done("heads");
+  return {};
+}
+
+// Clamps and normalises.
+void Forward::NormalizeHeads(int index, int64_t row) {
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
-  const ops::Rope& rope = ropes_[layer.sliding];
-  const auto turn = config_.recipe->rope == RopeStyle::kHalf ? kernels.rope_half : kernels.rope_interleaved;
   const int64_t k_dim = config_.k_dim;
-
+  float* const q = buffers_.q + row * w.q.rows();
+  float* const k = buffers_.k + row * w.k.rows();
+  float* const v = buffers_.v + row * w.v.rows();
   const auto clamp = [&](float* x, int64_t n) {
     for (int64_t i = 0; i < n; ++i) x[i] = std::min(std::max(x[i], -config_.clamp_qkv), config_.clamp_qkv);
   };
+  if (config_.clamp_qkv > 0) {
+    clamp(q, w.q.rows());
+    clamp(k, w.k.rows());
+    clamp(v, w.v.rows());
+  }
   const auto normalize = [&](const QkNormWeights& norm, float* x, int n_heads) {
     if (norm.weight == nullptr) return;
-    const bool row = config_.recipe->qk_norm == QkNorm::kRow;
-    const int64_t width = row ? n_heads * k_dim : k_dim;
-    for (int64_t i = 0; i < (row ? 1 : n_heads); ++i) {
+    const bool over_row = config_.recipe->qk_norm == QkNorm::kRow;
+    const int64_t width = over_row ? n_heads * k_dim : k_dim;
+    for (int64_t i = 0; i < (over_row ? 1 : n_heads); ++i) {
       float* head = x + i * width;
       NormalizeRow(norm.weight + i * norm.head_stride, nullptr, head, width, head);
     }
   };
-
-  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
-    float* q = b.q + i * w.q.rows();
-    float* k = b.k + i * w.k.rows();
-    float* v = b.v + i * w.v.rows();
-    if (config_.clamp_qkv > 0) {
-      clamp(q, w.q.rows());
-      clamp(k, w.k.rows());
-      clamp(v, w.v.rows());
-    }
-    normalize(w.q_norm, q, layer.n_heads);
-    normalize(w.k_norm, k, layer.n_kv_heads);
-    if (layer.rope) {
-      const float* cos = b.cos[layer.sliding] + i * rope.pairs();
-      const float* sin = b.sin[layer.sliding] + i * rope.pairs();
-      for (int h = 0; h < layer.n_heads; ++h) turn(q + h * k_dim, cos, sin, rope.pairs());
-      for (int h = 0; h < layer.n_kv_heads; ++h) turn(k + h * k_dim, cos, sin, rope.pairs());
-    }
-    const ops::AttentionRow& row = rows_[static_cast<size_t>(i)];
-    if (config_.attention_temperature != 0) {
-      const double steps = static_cast<double>(row.position / config_.attention_temperature_length + 1);
-      const float temperature = static_cast<float>(1.0 + config_.attention_temperature * LogDouble(steps));
-      for (int64_t c = 0; c < w.q.rows(); ++c) q[c] *= temperature;
-    }
-    ops::StoreKeyValue(context_, cache, index, row, k, v);
-  });
+  normalize(w.q_norm, q, layer.n_heads);
+  normalize(w.k_norm, k, layer.n_kv_heads);
 }
 
-Status Forward::FeedForward(int index, const float* input, float* residual, const GoOn& go_on) {
-  ForwardBuffers& b = *buffers_;
-  const kernels::Kernels& kernels = *context_.kernels;
+// Turns queries and keys to their positions, and scales queries where the model does.
+void Forward::TurnHeads(int index, int64_t row) {
   const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
-  const int64_t batch = static_cast<int64_t>(rows_.size());
-  runtime::StepTimer steps = Steps(index);
-
-  Observe(Stage::kFfnInput, index, input, config_.d_model);
-  b.input.Set(input, batch, config_.d_model);
-  if (config_.recipe->activation == Activation::kXielu) {
-    const ops::Projection up = {.linear = &w.up, .y = b.ffn, .stride = layer.d_ff};
-    SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.ffn_operation), b.input, {&up, 1}, go_on));
-    const ops::XieluConstants constants{layer.xielu_alpha_n, layer.xielu_alpha_p, layer.xielu_beta, layer.xielu_eps};
-    ForEachRow(batch, [&](int64_t i, int) { ops::Xielu(constants, b.ffn + i * layer.d_ff, layer.d_ff); });
-  } else {
-    ops::GateFn activation = kernels.silu;
-    if (config_.recipe->activation == Activation::kGeluTanh) activation = kernels.gelu_tanh;
-    if (config_.recipe->activation == Activation::kReluSquared) activation = kernels.relu_squared;
-    const ops::Linear& gate = w.gate ? w.gate : w.up;
-    SLUICE_TRY(ops::ProjectGated(context_, b.scratch, OperationAt(w.ffn_operation), b.input, gate,
-                                 w.gate ? &w.up : nullptr, activation, b.ffn, b.up, go_on));
+  float* const q = buffers_.q + row * w.q.rows();
+  float* const k = buffers_.k + row * w.k.rows();
+  if (layer.rope) {
+    const kernels::Kernels& kernels = *context_.kernels;
+    const auto turn = config_.recipe->rope == RopeStyle::kHalf ? kernels.rope_half : kernels.rope_interleaved;
+    const int64_t pairs = ropes_[layer.sliding].pairs();
+    const float* cos = buffers_.cos[layer.sliding] + row * pairs;
+    const float* sin = buffers_.sin[layer.sliding] + row * pairs;
+    for (int h = 0; h < layer.n_heads; ++h) turn(q + h * config_.k_dim, cos, sin, pairs);
+    for (int h = 0; h < layer.n_kv_heads; ++h) turn(k + h * config_.k_dim, cos, sin, pairs);
   }
-  if (w.ffn_sub_norm.present) Normalize(w.ffn_sub_norm, b.ffn, layer.d_ff, b.ffn);
+  if (config_.attention_temperature != 0) {
+    const int64_t position = rows_[static_cast<size_t>(row)].position;
+    const double steps = static_cast<double>(position / config_.attention_temperature_length + 1);
+    const float temperature = static_cast<float>(1.0 + config_.attention_temperature * LogDouble(steps));
+    for (int64_t c = 0; c < w.q.rows(); ++c) q[c] *= temperature;
+  }
+}
+
+void Forward::StoreHeads(int index, int64_t row, kv::Cache& cache) {
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  ops::StoreKeyValue(context_, cache, index, rows_[static_cast<size_t>(row)], buffers_.k + row * w.k.rows(),
+                     buffers_.v + row * w.v.rows());
+}
+
+Status Forward::ProjectOntoStream(const ops::Linear& linear, int operation, const ops::Activations& input,
+                                  const NormWeights& norm, float* branch, const GoOn& go_on) {
+  const int64_t d_model = config_.d_model;
+  const bool part_by_part = Fuses(Fusion::kAll) && !norm.present;
+  const ops::Projection output = {.linear = &linear,
+                                  .y = part_by_part ? nullptr : branch,
+                                  .stride = d_model,
+                                  .residual = buffers_.hidden,
+                                  .multiplier = config_.residual_scale};
+  SLUICE_TRY(ops::Project(context_, buffers_.scratch, OperationAt(operation), input, {&output, 1}, go_on));
+  if (part_by_part) return {};
+  Normalize(norm, d_model, branch);
+  ForEachRow(static_cast<int64_t>(rows_.size()), [&](int64_t i, int) {
+    const float* y = branch + i * d_model;
+    float* h = buffers_.hidden + i * d_model;
+    for (int64_t c = 0; c < d_model; ++c) h[c] += config_.residual_scale * y[c];
+  });
+  return {};
+}
+
+Status Forward::FeedForward(int index, const GoOn& go_on) {
+  ForwardBuffers& b = buffers_;
+  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+
+  Observe(Stage::kFfnInput, index, b.ffn_input.f32(), config_.d_model);
+  runtime::StepTimer steps = Steps(index);
+  SLUICE_TRY(GateAndUp(index, go_on));
+  Normalize(w.ffn_sub_norm, layer.d_ff, b.ffn);
   steps.Done("gate and up");
 
   Observe(Stage::kFfnActivated, index, b.ffn, layer.d_ff);
-  b.input.Set(b.ffn, batch, layer.d_ff);
-  const bool post_norm = w.post_ffn_norm.present;
-  const ops::Projection down = {.linear = &w.down,
-                                .y = b.branch,
-                                .stride = config_.d_model,
-                                .residual = post_norm ? nullptr : residual,
-                                .multiplier = config_.residual_scale};
-  SLUICE_TRY(ops::Project(context_, b.scratch, OperationAt(w.down_operation), b.input, {&down, 1}, go_on));
-  if (post_norm) AddNormalized(w.post_ffn_norm, b.branch, residual);
+  b.down_input.Set(context_, OperationAt(w.down_operation).forms(), b.ffn, static_cast<int64_t>(rows_.size()),
+                   layer.d_ff);
+  SLUICE_TRY(ProjectOntoStream(w.down, w.down_operation, b.down_input, w.post_ffn_norm, b.ffn_branch, go_on));
   steps.Done("down");
   return {};
 }
 
+Status Forward::GateAndUp(int index, const GoOn& go_on) {
+  ForwardBuffers& b = buffers_;
+  const kernels::Kernels& kernels = *context_.kernels;
+  const LayerConfig& layer = config_.layers[static_cast<size_t>(index)];
+  const LayerWeights& w = weights_.layers[static_cast<size_t>(index)];
+  const ops::Operation& operation = OperationAt(w.ffn_operation);
+  const auto batch = static_cast<int64_t>(rows_.size());
+  const int64_t d_ff = layer.d_ff;
+
+  if (config_.recipe->activation == Activation::kXielu) {
+    const ops::Projection up = {.linear = &w.up, .y = b.ffn, .stride = d_ff};
+    SLUICE_TRY(ops::Project(context_, b.scratch, operation, b.ffn_input, {&up, 1}, go_on));
+    const ops::XieluConstants constants{layer.xielu_alpha_n, layer.xielu_alpha_p, layer.xielu_beta,
+                                        layer.xielu_eps};
+    ForEachRow(batch, [&](int64_t i, int) { ops::Xielu(constants, b.ffn + i * d_ff, d_ff); });
+    return {};
+  }
+  ops::GateFn activation = kernels.silu;
+  if (config_.recipe->activation == Activation::kGeluTanh) activation = kernels.gelu_tanh;
+  if (config_.recipe->activation == Activation::kReluSquared) activation = kernels.relu_squared;
+  if (Fuses(Fusion::kAll) || !w.gate) {
+    return ops::ProjectGated(context_, b.scratch, operation, b.ffn_input, w.gate ? w.gate : w.up,
+                             w.gate ? &w.up : nullptr, activation, b.ffn, go_on);
+  }
+  SLUICE_TRY(ops::ProjectPair(context_, b.scratch, operation, b.ffn_input, w.gate, w.up, b.ffn, b.up, go_on));
+  ForEachRow(batch,
+             [&](int64_t i, int) { activation(b.ffn + i * d_ff, b.up + i * d_ff, d_ff, b.ffn + i * d_ff); });
+  return {};
+}
+
 Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, const GoOn& go_on) {
-  ForwardBuffers& b = *buffers_;
+  ForwardBuffers& b = buffers_;
   const kernels::Kernels& kernels = *context_.kernels;
   const int64_t vocab_size = config_.vocab_size;
   std::array<size_t, kLogitRows> wanted;
@@ -429,16 +488,16 @@ Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, c
       if (rows[next].wants_logits) wanted[static_cast<size_t>(count++)] = next;
     }
     if (count == 0) break;
-    ForEachRow(count, [&](int64_t i, int) {
-      const float* h = b.hidden + static_cast<int64_t>(wanted[static_cast<size_t>(i)]) * config_.d_model;
-      float* y = b.normed + i * config_.d_model;
-      NormalizeRow(weights_.output_norm.weight, weights_.output_norm.bias, h, config_.d_model, y);
-    });
+    b.output_input.SetRows(
+        context_, operations_.back().forms(), count, config_.d_model, [this, &wanted](int64_t i, float* out) {
+          const float* h =
+              buffers_.hidden + static_cast<int64_t>(wanted[static_cast<size_t>(i)]) * config_.d_model;
+          NormalizeRow(weights_.output_norm.weight, weights_.output_norm.bias, h, config_.d_model, out);
+        });
     steps.Done("output norm");
-    if (observer_) observer_(Stage::kOutputInput, -1, b.normed, count, config_.d_model);
-    b.input.Set(b.normed, count, config_.d_model);
+    if (observer_) observer_(Stage::kOutputInput, -1, b.output_input.f32(), count, config_.d_model);
     const ops::Projection output = {.linear = &weights_.output, .y = b.logits, .stride = vocab_size};
-    SLUICE_TRY(ops::Project(context_, b.scratch, operations_.back(), b.input, {&output, 1}, go_on));
+    SLUICE_TRY(ops::Project(context_, b.scratch, operations_.back(), b.output_input, {&output, 1}, go_on));
     for (int64_t i = 0; i < count; ++i) {
       float* logits = b.logits + i * vocab_size;
       if (config_.logit_scale != 1.0f) {

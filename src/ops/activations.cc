@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "memory/arena.h"
 
 namespace sluice::ops {
 
@@ -9,70 +10,118 @@ namespace {
 
 using kernels::ActivationKind;
 
-struct FormBytes {
-  uint64_t q, scale, sums;
+// Cuts memory into pieces; without memory it counts what they take.
+class Cutter {
+ public:
+  explicit Cutter(std::byte* memory) : memory_(memory) {}
+
+  template <typename T>
+  void Cut(T** piece, int64_t count) {
+    if (memory_ != nullptr) *piece = reinterpret_cast<T*>(memory_ + used_);
+    used_ += AlignUp(static_cast<uint64_t>(count) * sizeof(T), memory::kCacheLineBytes);
+  }
+  uint64_t used() const { return used_; }
+
+ private:
+  std::byte* memory_;
+  uint64_t used_ = 0;
 };
 
-FormBytes BytesOf(ActivationKind kind, const ActivationPlan& plan) {
-  const uint64_t elements = static_cast<uint64_t>(plan.max_batch) * static_cast<uint64_t>(plan.max_columns);
-  return {AlignUp(elements, 64), AlignUp(elements / kernels::BlockLength(kind) * sizeof(float), 64),
-          AlignUp(elements / 16 * sizeof(int16_t), 64)};
+// The forms that are quantised, one after another.
+template <typename F>
+void ForEachQuantized(const ActivationForms& forms, F&& fn) {
+  for (size_t i = 0; i < kActivationKinds; ++i) {
+    const auto kind = static_cast<ActivationKind>(i);
+    if (kind != ActivationKind::kF32 && forms.Has(kind)) fn(kind);
+  }
+}
+
+// Whether rows that are made have to be kept as floats.
+bool KeepsRows(const ActivationPlan& plan) {
+  return plan.made_row_by_row && (!plan.fused || plan.forms.Has(ActivationKind::kF32));
+}
+
+// Calls fn(row, worker) for each row. One row costs less than waking a worker.
+template <typename F>
+void ForEachRow(const runtime::Context& context, int64_t rows, F&& fn) {
+  if (rows == 1) {
+    fn(0, 0);
+    return;
+  }
+  context.pool->ParallelFor(rows, 1, [&](int64_t row, int64_t, int worker) { fn(row, worker); });
 }
 
 }  // namespace
 
-uint64_t ActivationPlan::Bytes() const {
-  uint64_t total = 0;
-  for (size_t i = 0; i < kActivationKinds; ++i) {
-    if (!kinds[i] || static_cast<ActivationKind>(i) == ActivationKind::kF32) continue;
-    const FormBytes bytes = BytesOf(static_cast<ActivationKind>(i), *this);
-    total += bytes.q + bytes.scale + bytes.sums;
-  }
-  return total;
+uint64_t ActivationPlan::Bytes() const { return Activations().Cut(*this, nullptr); }
+
+Activations::Activations(const ActivationPlan& plan, std::span<std::byte> memory)
+    : max_columns_(plan.max_columns) {
+  SLUICE_CHECK(Cut(plan, memory.data()) <= memory.size());
 }
 
-Activations::Activations(const ActivationPlan& plan, memory::Arena& arena) {
-  for (size_t i = 0; i < kActivationKinds; ++i) {
-    if (!plan.kinds[i] || static_cast<ActivationKind>(i) == ActivationKind::kF32) continue;
-    const FormBytes bytes = BytesOf(static_cast<ActivationKind>(i), plan);
-    forms_[i].q = reinterpret_cast<int8_t*>(arena.Allocate(bytes.q, 64).data());
-    forms_[i].scale = reinterpret_cast<float*>(arena.Allocate(bytes.scale, 64).data());
-    forms_[i].sums = reinterpret_cast<int16_t*>(arena.Allocate(bytes.sums, 64).data());
+uint64_t Activations::Cut(const ActivationPlan& plan, std::byte* memory) {
+  Cutter cutter(memory);
+  const int64_t elements = plan.max_batch * plan.max_columns;
+  ForEachQuantized(plan.forms, [&](ActivationKind kind) {
+    Form& form = forms_[static_cast<size_t>(kind)];
+    cutter.Cut(&form.q, elements);
+    cutter.Cut(&form.scale, elements / kernels::BlockLength(kind));
+    cutter.Cut(&form.sums, elements / 16);
+  });
+  if (KeepsRows(plan)) {
+    cutter.Cut(&rows_, elements);
+  } else if (plan.made_row_by_row) {
+    cutter.Cut(&scratch_, plan.workers * plan.max_columns);
   }
+  return cutter.used();
 }
 
-void Activations::Set(const float* x, int64_t batch, int64_t columns) {
+void Activations::Quantize(const runtime::Context& context, const ActivationForms& forms, const float* x,
+                           int64_t row) {
+  ForEachQuantized(forms, [&](ActivationKind kind) {
+    const Form& form = forms_[static_cast<size_t>(kind)];
+    context.kernels->quantize_row(kind, x, columns_, form.q + row * columns_,
+                                  form.scale + row * (columns_ / kernels::BlockLength(kind)),
+                                  form.sums + row * (columns_ / 16));
+  });
+}
+
+void Activations::Set(const runtime::Context& context, const ActivationForms& forms, const float* x,
+                      int64_t batch, int64_t columns) {
   x_ = x;
   batch_ = batch;
   columns_ = columns;
-  for (Form& form : forms_) form.ready = false;
+  ForEachRow(context, batch, [&](int64_t row, int) { Quantize(context, forms, x + row * columns, row); });
 }
 
-kernels::ActivationRows Activations::For(const runtime::Context& context, formats::DType weight) {
+void Activations::SetRows(const runtime::Context& context, const ActivationForms& forms, int64_t batch,
+                          int64_t columns, const MakeRow& make) {
+  if (rows_ != nullptr) {
+    ForEachRow(context, batch, [&](int64_t row, int) { make(row, rows_ + row * columns); });
+    Set(context, forms, rows_, batch, columns);
+    return;
+  }
+  x_ = nullptr;
+  batch_ = batch;
+  columns_ = columns;
+  ForEachRow(context, batch, [&](int64_t row, int worker) {
+    float* const x = scratch_ + worker * max_columns_;
+    make(row, x);
+    Quantize(context, forms, x, row);
+  });
+}
+
+kernels::ActivationRows Activations::For(formats::DType weight) const {
   const ActivationKind kind = kernels::ActivationKindFor(weight);
   kernels::ActivationRows rows{.kind = kind, .batch = batch_, .columns = columns_};
   if (kind == ActivationKind::kF32) {
+    SLUICE_CHECK(x_ != nullptr);
     rows.f32 = x_;
     return rows;
   }
-  Form& form = forms_[static_cast<size_t>(kind)];
-  const int64_t blocks = columns_ / kernels::BlockLength(kind);
-  if (!form.ready) {
-    SLUICE_CHECK(form.q != nullptr);
-    const auto quantize = [&](int64_t begin, int64_t end, int) {
-      for (int64_t b = begin; b < end; ++b) {
-        context.kernels->quantize_row(kind, x_ + b * columns_, columns_, form.q + b * columns_,
-                                      form.scale + b * blocks, form.sums + b * (columns_ / 16));
-      }
-    };
-    // One row costs less than waking a worker.
-    if (batch_ == 1) {
-      quantize(0, 1, 0);
-    } else {
-      context.pool->ParallelFor(batch_, 4, quantize);
-    }
-    form.ready = true;
-  }
+  const Form& form = forms_[static_cast<size_t>(kind)];
+  SLUICE_CHECK(form.q != nullptr);
   rows.q = form.q;
   rows.scale = form.scale;
   rows.sums = form.sums;

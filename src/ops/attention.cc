@@ -49,37 +49,44 @@ void Reset(const AttentionScratch::State& state, int heads, int v_dim) {
   std::fill_n(state.o, heads * v_dim, 0.0f);
 }
 
-// The visible slots of `span` in [first, last), tile by tile, into `state`. `values` [64, v_dim] f32 stand in
-// for those of the cache if given.
-void AttendSpan(const runtime::Context& context, const AttentionSpec& spec, kv::Cache& cache,
-                const Query& query, const Span& span, int64_t first, int64_t last,
-                const AttentionScratch::State& state, const float* values = nullptr) {
+// One tile of a query's: the visible slots of `span` in [first, last). `values` [64, v_dim] f32 stand in for
+// those of the cache if given.
+kernels::AttentionTileArgs TileArgs(const AttentionSpec& spec, kv::Cache& cache, const Query& query,
+                                    const Span& span, int64_t first, int64_t last,
+                                    const AttentionScratch::State& state, const float* values = nullptr) {
   const int kv_head = query.first_head / (spec.n_heads / spec.n_kv_heads);
-  for (int64_t start = first / kTile * kTile; start < last; start += kTile) {
-    const int64_t visible = std::max(first, start);
-    const int32_t page = query.row->sequence->page(spec.layer, start / kTile);
-    context.kernels->attention_tile(
-        {.q = span.q,
-         .q_stride = spec.k_dim,
-         .heads = query.heads,
-         .k_dim = spec.k_dim,
-         .v_dim = spec.v_dim,
-         .k_type = cache.config().k_type,
-         .v_type = values != nullptr ? kv::KvType::kF32 : cache.config().v_type,
-         .k = cache.Keys(spec.layer, page, kv_head),
-         .k_row_bytes = cache.k_row_bytes(spec.layer),
-         .v = values != nullptr ? reinterpret_cast<const std::byte*>(values)
-                                : cache.Values(spec.layer, page, kv_head),
-         .v_row_bytes = values != nullptr ? kTile * sizeof(float) : cache.v_row_bytes(spec.layer),
-         .first = static_cast<int>(visible - start),
-         .last = static_cast<int>(std::min(last - start, kTile)),
-         .scale = spec.scale,
-         .softcap = spec.softcap,
-         .alibi_slopes = spec.alibi_slopes == nullptr ? nullptr : spec.alibi_slopes + query.first_head,
-         .first_distance = visible - span.position,
-         .m = state.m,
-         .l = state.l,
-         .o = state.o});
+  const int64_t start = first / kTile * kTile;
+  const int32_t page = query.row->sequence->page(spec.layer, start / kTile);
+  return {.q = span.q,
+          .q_stride = spec.k_dim,
+          .heads = query.heads,
+          .k_dim = spec.k_dim,
+          .v_dim = spec.v_dim,
+          .k_type = cache.config().k_type,
+          .v_type = values != nullptr ? kv::KvType::kF32 : cache.config().v_type,
+          .k = cache.Keys(spec.layer, page, kv_head),
+          .k_row_bytes = cache.k_row_bytes(spec.layer),
+          .v = values != nullptr ? reinterpret_cast<const std::byte*>(values)
+                                 : cache.Values(spec.layer, page, kv_head),
+          .v_row_bytes = values != nullptr ? kTile * sizeof(float) : cache.v_row_bytes(spec.layer),
+          .first = static_cast<int>(first - start),
+          .last = static_cast<int>(last - start),
+          .scale = spec.scale,
+          .softcap = spec.softcap,
+          .alibi_slopes = spec.alibi_slopes == nullptr ? nullptr : spec.alibi_slopes + query.first_head,
+          .first_distance = first - span.position,
+          .m = state.m,
+          .l = state.l,
+          .o = state.o};
+}
+
+// Calls fn(first, last) for the parts of [first, last) that lie in one tile.
+template <typename F>
+void ForEachTile(int64_t first, int64_t last, F&& fn) {
+  for (int64_t from = first; from < last;) {
+    const int64_t to = std::min(last, (from / kTile + 1) * kTile);
+    fn(from, to);
+    from = to;
   }
 }
 
@@ -102,6 +109,7 @@ void Merge(const AttentionScratch::State& merged, const AttentionScratch::State&
 struct Spans {
   std::array<Span, AttentionScratch::kQueries> span;
   int count = 0;
+  std::span<const Span> all() const { return std::span(span).first(static_cast<size_t>(count)); }
   void Add(int64_t first, int64_t last, const float* q, int64_t position) {
     if (first < last) span[static_cast<size_t>(count++)] = {first, last, q, position};
   }
@@ -194,26 +202,71 @@ Spans SpansOf(const AttentionSpec& spec, const kv::Cache& cache, const Query& qu
   return spans;
 }
 
+// What a query sees, in the order in which it is worked on: chunk by chunk, within it span by span, tile by
+// tile. Calls begin(chunk) for each chunk with something to see, counted from 0, tile(span, first, last) for
+// what it sees of each tile, and end(chunk).
+template <typename Begin, typename Tile, typename End>
+void WalkSpans(std::span<const Span> spans, Begin&& begin, Tile&& tile, End&& end) {
+  const int64_t first = spans.front().first / kChunkPositions * kChunkPositions;
+  int chunk = 0;
+  for (int64_t start = first; start < spans.back().last; start += kChunkPositions) {
+    bool seen = false;
+    for (const Span& span : spans) {
+      const int64_t from = std::max(span.first, start);
+      const int64_t to = std::min(span.last, start + kChunkPositions);
+      if (from >= to) continue;
+      if (!seen) begin(chunk);
+      seen = true;
+      ForEachTile(from, to, [&](int64_t a, int64_t b) { tile(span, a, b); });
+    }
+    if (seen) end(chunk++);
+  }
+}
+
+// Where the scores of a query begin (AttentionSpec::scores), and of how many floats a tile's are.
+float* ScoresOf(const AttentionSpec& spec, const Query& query) {
+  return spec.scores + (query.index * spec.n_heads + query.first_head) * spec.score_tiles * kTile;
+}
+int64_t TileScores(const Query& query) { return query.heads * kTile; }
+
+// The first of two passes: a query's scores, to memory.
+void ScoreQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
+                const AttentionSpec& spec, kv::Cache& cache, const Query& query) {
+  Queries queries(scratch, worker, spec, cache, query);
+  const Spans spans = SpansOf(spec, cache, query, queries);
+  float* scores = ScoresOf(spec, query);
+  const auto tile = [&](const Span& span, int64_t first, int64_t last) {
+    kernels::AttentionTileArgs args = TileArgs(spec, cache, query, span, first, last, {});
+    args.scores = scores;
+    context.kernels->attention_scores(args);
+    scores += TileScores(query);
+  };
+  const auto nothing = [](int) {};
+  WalkSpans(spans.all(), nothing, tile, nothing);
+}
+
+// All of a query's attention, or what follows ScoreQuery.
 void AttendQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
                  const AttentionSpec& spec, kv::Cache& cache, const Query& query, float* out) {
   Queries queries(scratch, worker, spec, cache, query);
   const Spans spans = SpansOf(spec, cache, query, queries);
   const AttentionScratch::State total = scratch.merged(worker);
-  const int64_t first = spans.span[0].first / kChunkPositions * kChunkPositions;
-  const int64_t last = spans.span[static_cast<size_t>(spans.count) - 1].last;
-  for (int64_t start = first; start < last; start += kChunkPositions) {
-    const AttentionScratch::State state = start == first ? total : scratch.chunk(worker);
-    bool seen = false;
-    for (const Span& span : std::span(spans.span).first(static_cast<size_t>(spans.count))) {
-      const int64_t from = std::max(span.first, start);
-      const int64_t to = std::min(span.last, start + kChunkPositions);
-      if (from >= to) continue;
-      if (!seen) Reset(state, query.heads, spec.v_dim);
-      seen = true;
-      AttendSpan(context, spec, cache, query, span, from, to, state);
-    }
-    if (seen && start != first) Merge(total, state, query.heads, spec.v_dim);
-  }
+  AttentionScratch::State state = total;
+  float* scores = spec.scores == nullptr ? nullptr : ScoresOf(spec, query);
+  const auto begin = [&](int chunk) {
+    state = chunk == 0 ? total : scratch.chunk(worker);
+    Reset(state, query.heads, spec.v_dim);
+  };
+  const auto tile = [&](const Span& span, int64_t first, int64_t last) {
+    kernels::AttentionTileArgs args = TileArgs(spec, cache, query, span, first, last, state);
+    args.scores = scores;
+    context.kernels->attention_tile(args);
+    if (scores != nullptr) scores += TileScores(query);
+  };
+  const auto end = [&](int chunk) {
+    if (chunk > 0) Merge(total, state, query.heads, spec.v_dim);
+  };
+  WalkSpans(spans.all(), begin, tile, end);
   for (int h = 0; h < query.heads; ++h) {
     const float inverse = 1.0f / total.l[h];
     if (spec.weights != nullptr) {
@@ -233,14 +286,12 @@ uint64_t AttentionScratch::Bytes(int workers, int group, int k_dim, int v_dim) {
   return static_cast<uint64_t>(workers) * WorkerFloats(group, k_dim, v_dim) * sizeof(float);
 }
 
-AttentionScratch::AttentionScratch(int workers, int group, int k_dim, int v_dim, memory::Arena& arena)
+AttentionScratch::AttentionScratch(int group, int k_dim, int v_dim, std::span<std::byte> memory)
     : group_(group),
       state_floats_(StateFloats(group, v_dim)),
       query_floats_(Floats(group, k_dim)),
-      worker_floats_(WorkerFloats(group, k_dim, v_dim)) {
-  const std::span<std::byte> bytes = arena.Allocate(Bytes(workers, group, k_dim, v_dim), 64);
-  floats_ = {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
-}
+      worker_floats_(WorkerFloats(group, k_dim, v_dim)),
+      floats_(reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)) {}
 
 AttentionScratch::State AttentionScratch::At(int worker, int which) const {
   float* base = floats_.data() + static_cast<size_t>(worker) * worker_floats_ +
@@ -268,18 +319,27 @@ void Attention(const runtime::Context& context, const AttentionScratch& scratch,
     heads_per_item /= 2;
   }
   const int64_t items_per_row = spec.n_heads / heads_per_item;
-  context.pool->ParallelFor(static_cast<int64_t>(rows.size()) * items_per_row, 1,
-                            [&](int64_t item, int64_t, int worker) {
-                              const int64_t r = item / items_per_row;
-                              const int first_head = static_cast<int>(item % items_per_row) * heads_per_item;
-                              const Query query{.row = &rows[static_cast<size_t>(r)],
-                                                .index = r,
-                                                .q = q + (r * spec.n_heads + first_head) * spec.k_dim,
-                                                .first_head = first_head,
-                                                .heads = heads_per_item};
-                              AttendQuery(context, scratch, worker, spec, cache, query,
-                                          out + (r * spec.n_heads + first_head) * spec.v_dim);
-                            });
+  const auto for_each_query = [&](auto&& fn) {
+    context.pool->ParallelFor(
+        static_cast<int64_t>(rows.size()) * items_per_row, 1, [&](int64_t item, int64_t, int worker) {
+          const int64_t r = item / items_per_row;
+          const int first_head = static_cast<int>(item % items_per_row) * heads_per_item;
+          fn(Query{.row = &rows[static_cast<size_t>(r)],
+                   .index = r,
+                   .q = q + (r * spec.n_heads + first_head) * spec.k_dim,
+                   .first_head = first_head,
+                   .heads = heads_per_item},
+             worker);
+        });
+  };
+  if (spec.scores != nullptr) {
+    for_each_query(
+        [&](const Query& query, int worker) { ScoreQuery(context, scratch, worker, spec, cache, query); });
+  }
+  for_each_query([&](const Query& query, int worker) {
+    AttendQuery(context, scratch, worker, spec, cache, query,
+                out + (query.index * spec.n_heads + query.first_head) * spec.v_dim);
+  });
 }
 
 namespace {
@@ -306,9 +366,11 @@ void AddRowScores(const runtime::Context& context, const AttentionScratch& scrat
     state.m[h] = weights[h * 2];  // nothing is above it: what comes out is exp(s − m)
   AttentionSpec one = spec;
   one.v_dim = kTile;
-  for (const Span& span : std::span(spans.span).first(static_cast<size_t>(spans.count))) {
+  for (const Span& span : spans.all()) {
     const int64_t from = std::max(span.first, tile * kTile), to = std::min(span.last, (tile + 1) * kTile);
-    if (from < to) AttendSpan(context, one, cache, query, span, from, to, state, &kIdentity.value[0][0]);
+    if (from >= to) continue;
+    context.kernels->attention_tile(
+        TileArgs(one, cache, query, span, from, to, state, &kIdentity.value[0][0]));
   }
   for (int h = 0; h < query.heads; ++h) {
     for (int64_t i = 0; i < kTile; ++i)

@@ -14,7 +14,6 @@
 
 #include "kernels/kernels.h"
 #include "kv/sequence.h"
-#include "memory/arena.h"
 #include "runtime/context.h"
 
 namespace sluice::ops {
@@ -52,6 +51,10 @@ struct AttentionSpec {
   Turns turns;
   float* weights =
       nullptr;  // [rows, n_heads, 2] or null: takes each head's maximum m and 1 / l, for AddScores
+  // Null: scores stay within their tile. Else all of the batch's scores are written here, and read again in a
+  // second pass: [rows, n_heads, score_tiles, 64], with score_tiles ≥ MostTiles(…)
+  float* scores = nullptr;
+  int64_t score_tiles = 0;
 };
 
 // One row of a batch: whose past it sees, and where it stands in it. The row's own key is already in the
@@ -66,7 +69,9 @@ class AttentionScratch {
  public:
   // group: the most query heads that share a KV head; k_dim, v_dim: the largest heads.
   static uint64_t Bytes(int workers, int group, int k_dim, int v_dim);
-  AttentionScratch(int workers, int group, int k_dim, int v_dim, memory::Arena& arena);
+  AttentionScratch() = default;
+  // `memory`: Bytes(…), aligned to a cache line; outlives this.
+  AttentionScratch(int group, int k_dim, int v_dim, std::span<std::byte> memory);
 
   struct State {
     float* m;  // [group]
@@ -82,10 +87,16 @@ class AttentionScratch {
 
  private:
   State At(int worker, int which) const;
-  int group_;
-  size_t state_floats_, query_floats_, worker_floats_;
+  int group_ = 0;
+  size_t state_floats_ = 0, query_floats_ = 0, worker_floats_ = 0;
   std::span<float> floats_;
 };
+
+// Tiles that one query may see, of a context of so many tokens.
+inline int64_t MostTiles(int64_t context_length) {
+  // There are at most four stretches of visible tokens, and a tile that two of them share counts for each.
+  return context_length / kernels::kTileSlots + 2 * AttentionScratch::kQueries;
+}
 
 // q: [rows, n_heads · k_dim] → out: [rows, n_heads · v_dim].
 void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,

@@ -12,6 +12,7 @@
 
 #include "formats/dtype.h"
 #include "kv/cache.h"
+#include "runtime/fusion.h"
 #include "weights/residency.h"
 
 namespace sluice::plan {
@@ -52,7 +53,8 @@ struct ModelFacts {
 
   uint64_t tensor_bytes = 0;     // of all tensors
   std::vector<SweptType> swept;  // the matrices that every token is multiplied with
-  uint64_t embedding_bytes = 0;  // token embeddings that are only looked up; 0 when they are the output matrix too
+  uint64_t embedding_bytes =
+      0;  // token embeddings that are only looked up; 0 when they are the output matrix too
 
   std::vector<KvLayers> kv_layers;
   uint64_t attention_multiplications = 0;  // for one token and one held position
@@ -60,7 +62,7 @@ struct ModelFacts {
 
   std::function<weights::Footprint(const weights::StoreOptions&)> weight_bytes;
   std::function<uint64_t(const KvSettings&)> kv_bytes;
-  std::function<uint64_t(int64_t batch, int workers)> activation_bytes;
+  std::function<uint64_t(const KvSettings&, int workers, runtime::Fusion)> activation_bytes;
 
   // What one pass over the model reads.
   uint64_t swept_bytes() const {

@@ -56,6 +56,9 @@ class Planner {
     const uint64_t taken = request_.used_bytes + kUnaccountedBytes;
     return request_.budget_bytes > taken ? request_.budget_bytes - taken : 0;
   }
+  uint64_t Activations(const KvSettings& kv) const {
+    return facts_.activation_bytes(kv, request_.threads, request_.fusion);
+  }
   bool unlimited() const { return request_.budget_bytes == memory::Ledger::kUnlimited; }
 
   weights::StoreOptions Store(const Setting& setting, uint64_t pinned_bytes) const;
@@ -110,7 +113,7 @@ std::array<uint64_t, memory::kAccountCount> Planner::Accounts(const Setting& set
   set(Account::kWeightsPinned, weights.pinned_bytes);
   set(Account::kWeightsStream, weights.ring_bytes);
   set(Account::kKv, AlignUp(facts_.kv_bytes(setting.kv), kPage));
-  set(Account::kActivations, AlignUp(facts_.activation_bytes(setting.kv.batch, request_.threads), kPage));
+  set(Account::kActivations, AlignUp(Activations(setting.kv), kPage));
   set(Account::kTokenizer, facts_.tokenizer_bytes);
   set(Account::kReserve, request_.reserve_bytes);
   return accounts;
@@ -178,9 +181,8 @@ std::vector<std::string> Planner::Steps(const Setting& from, const Setting& to) 
   }
   if (to.kv.batch != std::min(from.kv.batch, to.kv.context_length)) {
     steps.push_back(fmt::format("batch {} → {} tokens: {} of activations instead of {}", from.kv.batch,
-                                to.kv.batch,
-                                FormatBytes(facts_.activation_bytes(to.kv.batch, request_.threads)),
-                                FormatBytes(facts_.activation_bytes(from.kv.batch, request_.threads))));
+                                to.kv.batch, FormatBytes(Activations(to.kv)),
+                                FormatBytes(Activations(from.kv))));
   }
   if (to.residency != from.residency) {
     steps.push_back(fmt::format(

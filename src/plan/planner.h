@@ -45,6 +45,7 @@ struct Request {
   int64_t sinks = 4;
   std::optional<Residency> residency;
   weights::StoreOptions store;  // ring, slabs and the like; residency and pinned bytes are the plan's
+  runtime::Fusion fusion = runtime::Fusion::kAll;
 };
 
 struct Plan {

@@ -15,15 +15,20 @@ constexpr int64_t kMaxContext = int64_t{1} << 26;
 constexpr int64_t kMostEndlessTokens = int64_t{1} << 22;
 
 kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions& options) {
-  kv::CacheConfig cache = model::CacheConfigFor(config, {.context_length = options.context_length,
-                                                         .k_type = options.k_type,
-                                                         .v_type = options.v_type,
-                                                         .batch = options.batch,
-                                                         .overflow = options.overflow,
-                                                         .sinks = options.sinks,
-                                                         .checkpoint_positions = options.checkpoint_positions});
+  kv::CacheConfig cache =
+      model::CacheConfigFor(config, {.context_length = options.context_length,
+                                     .k_type = options.k_type,
+                                     .v_type = options.v_type,
+                                     .batch = options.batch,
+                                     .overflow = options.overflow,
+                                     .sinks = options.sinks,
+                                     .checkpoint_positions = options.checkpoint_positions});
   cache.rotate = options.rotate;
   return cache;
+}
+
+model::ForwardOptions ForwardOptionsFor(const SessionOptions& options) {
+  return {.max_batch = options.batch, .context_length = options.context_length, .fusion = options.fusion};
 }
 
 }  // namespace
@@ -37,7 +42,8 @@ Session::Session(const model::Model& model, const SessionOptions& options)
 
 uint64_t Session::Bytes(const model::Model& model, const SessionOptions& options, int workers) {
   return kv::CacheBytes(CacheConfigFor(model.config(), options)) +
-         model::Forward::ActivationBytes(model.config(), model.weights(), options.batch, workers);
+         model::Forward::ActivationBytes(model.config(), model.weights(), ForwardOptionsFor(options),
+                                         workers);
 }
 
 Status Session::CheckOverflow(const model::Model& model, const SessionOptions& options) {
@@ -91,8 +97,8 @@ Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context
   SLUICE_TRY_ASSIGN(session->cache_,
                     kv::Cache::Create(CacheConfigFor(model.config(), options), *context.ledger));
   session->sequence_ = std::make_unique<kv::Sequence>(*session->cache_);
-  SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(), model.store(),
-                                                              options.context_length, options.batch));
+  SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(),
+                                                              model.store(), ForwardOptionsFor(options)));
   session->tokens_.reserve(session->most_tokens_);
   session->checkpoint_logits_.reserve(static_cast<size_t>(model.config().vocab_size));
   session->logits_.reserve(static_cast<size_t>(model.config().vocab_size));
@@ -110,8 +116,7 @@ Status Session::Run(std::span<const TokenId> ids, size_t logits_from, const mode
   // What is being read goes before what might be come back to.
   if (checkpoint_ && !sequence_->HasPagesFor(static_cast<int64_t>(ids.size()))) checkpoint_.reset();
   rows_.clear();
-  for (size_t i = 0; i < ids.size(); ++i)
-    rows_.push_back({ids[i], sequence_.get(), i >= logits_from});
+  for (size_t i = 0; i < ids.size(); ++i) rows_.push_back({ids[i], sequence_.get(), i >= logits_from});
   SLUICE_TRY(forward_->Run(rows_, *cache_, sink, go_on));
   ++passes_;
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());

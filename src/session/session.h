@@ -34,6 +34,7 @@ struct SessionOptions {
   kv::KvType k_type = kv::KvType::kF16;
   kv::KvType v_type = kv::KvType::kF16;
   bool rotate = true;  // kv::CacheConfig::rotate
+  runtime::Fusion fusion = runtime::Fusion::kAll;
   kv::Overflow overflow = kv::Overflow::kStop;
   int64_t sinks = 4;                    // first tokens that stay visible (kWindow, kHeavy)
   int64_t checkpoint_positions = 1024;  // kv::CacheConfig::checkpoint_positions

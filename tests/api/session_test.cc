@@ -25,7 +25,8 @@ class SessionTest : public ApiTest {
     return *std::move(session);
   }
   // The logits after `ids`, read by a new session.
-  std::vector<float> Fresh(std::span<const TokenId> ids, session::SessionOptions options = {.context_length = 256}) {
+  std::vector<float> Fresh(std::span<const TokenId> ids,
+                           session::SessionOptions options = {.context_length = 256}) {
     return After(*MakeSession(options), ids);
   }
   static std::vector<float> After(session::Session& session, std::span<const TokenId> ids) {
@@ -96,7 +97,8 @@ TEST_F(SessionTest, ErrorsLeaveThePastAsItWas) {
   EXPECT_EQ(session->Read(SomeIds(65)).error().code, ErrorCode::kDoesNotFit);
   EXPECT_EQ(session->tokens().size(), 64u);
   session->Truncate(10);
-  for (const TokenId outside : {-1, 1'000'000}) EXPECT_EQ(session->Advance(outside).error().code, ErrorCode::kInvalidArgument);
+  for (const TokenId outside : {-1, 1'000'000})
+    EXPECT_EQ(session->Advance(outside).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(session->Advance(5, [] { return false; }).error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(session->tokens().size(), 10u);
   EXPECT_EQ(After(*session, ids), before);
@@ -135,8 +137,8 @@ class SequenceTest : public SessionTest {
     cache_ = *kv::Cache::Create(
         {.layers = model::CacheLayers(config), .context_length = 256, .n_sequences = 4, .max_batch = 256},
         *engine_->context().ledger);
-    forward_ = *model::Forward::Create(engine_->context(), config, model_->parts().weights(), model_->parts().store(), 256,
-                                       256);
+    forward_ = *model::Forward::Create(engine_->context(), config, model_->parts().weights(),
+                                       model_->parts().store(), {.max_batch = 256, .context_length = 256});
   }
   // Reads more into a sequence; returns the last logits.
   std::vector<float> Append(kv::Sequence& sequence, std::span<const TokenId> ids) {
@@ -181,7 +183,8 @@ TEST_F(SequenceTest, AnAbandonedBatchOfManySequencesLeavesAll) {
   Append(b, SomeIds(70));
   const std::vector<model::BatchRow> rows{{5, &a, true}, {6, &b, true}, {7, &a, true}};
   int calls = 0;
-  const Status ran = forward_->Run(rows, *cache_, [](size_t, std::span<const float>) { FAIL(); }, [&] { return ++calls < 3; });
+  const Status ran = forward_->Run(
+      rows, *cache_, [](size_t, std::span<const float>) { FAIL(); }, [&] { return ++calls < 3; });
   EXPECT_EQ(ran.error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(a.length(), 10);
   EXPECT_EQ(b.length(), 70);

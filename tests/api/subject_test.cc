@@ -37,6 +37,26 @@ TEST_F(SubjectTest, ShapeConfigAndTypesAgree) {
   EXPECT_EQ(converted->tensor_bytes, other->facts().tensor_bytes);
 }
 
+TEST_F(SubjectTest, FusedOperatorsTakeTwoThirdsOfTheActivations) {
+  const auto shape =
+      PlanSubject::OfShape(**quantize::FindShape("qwen2.5-32b"), **quantize::FindMix("Q4_K_M"));
+  ASSERT_TRUE(shape) << shape.error().message;
+  plan::KvSettings settings{.context_length = 512, .batch = 512};
+  const auto bytes = [&](runtime::Fusion fusion) {
+    return shape->facts().activation_bytes(settings, 2, fusion);
+  };
+  uint64_t before = UINT64_MAX;
+  for (const runtime::Fusion fusion : runtime::kFusionLevels) {
+    EXPECT_LE(bytes(fusion), before) << runtime::FusionName(fusion);
+    before = bytes(fusion);
+  }
+  EXPECT_LE(before, bytes(runtime::Fusion::kNone) / 100 * 66);
+  // Scores in memory grow with the context.
+  settings.context_length = 8192;
+  EXPECT_EQ(bytes(runtime::Fusion::kAll), before);
+  EXPECT_LE(before, bytes(runtime::Fusion::kNone) / 5);
+}
+
 TEST_F(SubjectTest, AHeaderIsEnough) {
   const std::string whole = whole::TinyLlama().BuildString();
   const auto cut = PlanSubject::OfFile(folder_.Write("cut.gguf", whole.substr(0, whole.size() - 1000)));

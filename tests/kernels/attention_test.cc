@@ -48,26 +48,39 @@ struct Tile {
   }
 
   void Run(const Kernels& kernels, int first, int last) {
-    kernels.attention_tile({.q = q.data(),
-                            .q_stride = shape.k_dim,
-                            .heads = shape.heads,
-                            .k_dim = shape.k_dim,
-                            .v_dim = shape.v_dim,
-                            .k_type = k_type,
-                            .v_type = v_type,
-                            .k = k.data(),
-                            .k_row_bytes = KvRowBytes(k_type, shape.k_dim),
-                            .v = v.data(),
-                            .v_row_bytes = KvRowBytes(v_type, shape.v_dim),
-                            .first = first,
-                            .last = last,
-                            .scale = 0.125f,
-                            .softcap = shape.softcap,
-                            .alibi_slopes = shape.alibi ? slopes.data() : nullptr,
-                            .first_distance = -100,
-                            .m = m.data(),
-                            .l = l.data(),
-                            .o = o.data()});
+    kernels.attention_tile(Args(first, last, nullptr));
+  }
+
+  // The scores first, by way of memory.
+  void RunInSteps(const Kernels& kernels, int first, int last) {
+    std::vector<float> scores(static_cast<size_t>(shape.heads) * kTileSlots,
+                              std::numeric_limits<float>::quiet_NaN());
+    kernels.attention_scores(Args(first, last, scores.data()));
+    kernels.attention_tile(Args(first, last, scores.data()));
+  }
+
+  AttentionTileArgs Args(int first, int last, float* scores) {
+    return {.q = q.data(),
+            .q_stride = shape.k_dim,
+            .heads = shape.heads,
+            .k_dim = shape.k_dim,
+            .v_dim = shape.v_dim,
+            .k_type = k_type,
+            .v_type = v_type,
+            .k = k.data(),
+            .k_row_bytes = KvRowBytes(k_type, shape.k_dim),
+            .v = v.data(),
+            .v_row_bytes = KvRowBytes(v_type, shape.v_dim),
+            .first = first,
+            .last = last,
+            .scale = 0.125f,
+            .softcap = shape.softcap,
+            .alibi_slopes = shape.alibi ? slopes.data() : nullptr,
+            .first_distance = -100,
+            .m = m.data(),
+            .l = l.data(),
+            .o = o.data(),
+            .scores = scores};
   }
 
   KvType k_type, v_type;
@@ -92,13 +105,17 @@ class AttentionTest : public testing::TestWithParam<TableParam> {
   void ExpectSameAsScalar(const Shape& shape) {
     for (const auto& [k_type, v_type] : TypePairs()) {
       SCOPED_TRACE(fmt::format("keys {}, values {}", Name(k_type), Name(v_type)));
-      Tile expected(k_type, v_type, shape), found(k_type, v_type, shape);
+      Tile expected(k_type, v_type, shape), found(k_type, v_type, shape), in_steps(k_type, v_type, shape);
       for (int times = 0; times < 2; ++times) {  // the second time on what the first left
         expected.Run(Scalar(), shape.first, shape.last);
         found.Run(*GetParam().kernels, shape.first, shape.last);
         ASSERT_EQ(FirstDifference(expected.m, found.m), -1);
         ASSERT_EQ(FirstDifference(expected.l, found.l), -1);
         ASSERT_EQ(FirstDifference(expected.o, found.o), -1);
+        in_steps.RunInSteps(*GetParam().kernels, shape.first, shape.last);
+        ASSERT_EQ(FirstDifference(expected.m, in_steps.m), -1);
+        ASSERT_EQ(FirstDifference(expected.l, in_steps.l), -1);
+        ASSERT_EQ(FirstDifference(expected.o, in_steps.o), -1);
       }
     }
   }

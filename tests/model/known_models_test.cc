@@ -38,7 +38,8 @@ class Stories260KTest : public testing::Test {
 
 TEST_F(Stories260KTest, PromptIdsAndTheirLogits) {
   const std::vector<int> expected = golden_["prompt_ids"];
-  const auto ids = runner_->model().tokenizer().Encode(golden_["prompt"].get<std::string>(), {.add_special = true});
+  const auto ids =
+      runner_->model().tokenizer().Encode(golden_["prompt"].get<std::string>(), {.add_special = true});
   ASSERT_TRUE(ids);
   EXPECT_EQ(*ids, expected);
   const std::vector<float> logits = runner_->Logits(*ids);
@@ -104,7 +105,8 @@ TEST(GptNanoSortTest, EveryActivation) {
   const fs::path folder = fs::path(SLUICE_REFERENCE_DIR) / "gpt-nano-sort";
   if (!fs::exists(folder)) GTEST_SKIP() << "no reference vectors at " << folder;
   const json partials = ReadJson(folder / "gpt-nano-sort-t0-partials.json");
-  const auto runner = Runner::Open(folder / "gpt-nano-sort-f32.gguf", {.context_length = 11});
+  const auto runner = Runner::Open(folder / "gpt-nano-sort-f32.gguf",
+                                   {.context_length = 11, .fusion = runtime::Fusion::kNone});
   ASSERT_NE(runner, nullptr);
   const size_t batch = partials["idx"]["shape"][0], length = partials["idx"]["shape"][1];
   const std::vector<float> idx = Tensor(partials["idx"]);
@@ -112,23 +114,26 @@ TEST(GptNanoSortTest, EveryActivation) {
 
   // Three sequences in one batch, as in the reference.
   std::map<std::string, std::vector<float>> seen;
-  runner->forward().set_observer([&](Stage stage, int layer, const float* rows, int64_t n_rows, int64_t width) {
-    const auto keep = [&](const std::string& name) { seen[name].assign(rows, rows + n_rows * width); };
-    if (stage == Stage::kEmbedding) keep("x");
-    if (stage == Stage::kLayerOutput) keep(fmt::format("block{}", layer));
-    if (stage == Stage::kOutputInput) seen["ln_f"].insert(seen["ln_f"].end(), rows, rows + n_rows * width);
-    if (layer != 0) return;
-    if (stage == Stage::kAttentionInput) keep("ln1");
-    if (stage == Stage::kAttended) keep("y");
-    if (stage == Stage::kAttentionOutput) keep("attnResid");
-    if (stage == Stage::kFfnInput) keep("ln2");
-    if (stage == Stage::kFfnActivated) keep("gelu");
-    if (stage == Stage::kLayerOutput) keep("mlpResid");
-  });
+  runner->forward().set_observer(
+      [&](Stage stage, int layer, const float* rows, int64_t n_rows, int64_t width) {
+        const auto keep = [&](const std::string& name) { seen[name].assign(rows, rows + n_rows * width); };
+        if (stage == Stage::kEmbedding) keep("x");
+        if (stage == Stage::kLayerOutput) keep(fmt::format("block{}", layer));
+        if (stage == Stage::kOutputInput)
+          seen["ln_f"].insert(seen["ln_f"].end(), rows, rows + n_rows * width);
+        if (layer != 0) return;
+        if (stage == Stage::kAttentionInput) keep("ln1");
+        if (stage == Stage::kAttended) keep("y");
+        if (stage == Stage::kAttentionOutput) keep("attnResid");
+        if (stage == Stage::kFfnInput) keep("ln2");
+        if (stage == Stage::kFfnActivated) keep("gelu");
+        if (stage == Stage::kLayerOutput) keep("mlpResid");
+      });
   std::vector<kv::Sequence> sequences;
   for (size_t b = 0; b < batch; ++b) sequences.emplace_back(runner->cache());
   std::vector<BatchRow> rows;
-  for (size_t i = 0; i < idx.size(); ++i) rows.push_back({static_cast<int>(idx[i]), &sequences[i / length], true});
+  for (size_t i = 0; i < idx.size(); ++i)
+    rows.push_back({static_cast<int>(idx[i]), &sequences[i / length], true});
   std::vector<float>& logits = seen["lm_head"];
   ASSERT_TRUE(runner->forward().Run(rows, runner->cache(), [&](size_t, std::span<const float> row) {
     logits.insert(logits.end(), row.begin(), row.end());
@@ -138,7 +143,8 @@ TEST(GptNanoSortTest, EveryActivation) {
   for (const auto& [name, values] : seen) {
     const std::vector<float> expected = Tensor(partials[name]);
     ASSERT_EQ(values.size(), expected.size()) << name;
-    for (size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], 1e-4) << name << " element " << i;
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_NEAR(values[i], expected[i], 1e-4) << name << " element " << i;
   }
 }
 

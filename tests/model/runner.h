@@ -23,6 +23,8 @@ struct RunnerOptions {
   int64_t context_length = 512;
   int64_t batch = 512;
   int sequences = 3;
+  runtime::Fusion fusion = runtime::Fusion::kAll;
+  kv::Overflow overflow = kv::Overflow::kStop;
   weights::StoreOptions store;
   runtime::MemoryPressure* pressure = nullptr;
 };
@@ -43,10 +45,13 @@ class Runner {
                                    .v_type = options.v_type,
                                    .context_length = options.context_length,
                                    .n_sequences = options.sequences,
+                                   .overflow = options.overflow,
+                                   .sinks = options.overflow == kv::Overflow::kStop ? 0 : 32,
                                    .max_batch = options.batch},
                                   runner->ledger_);
-    auto forward = Forward::Create(runner->context_, config, runner->model_->weights(), runner->model_->store(),
-                                   options.context_length, options.batch);
+    auto forward = Forward::Create(
+        runner->context_, config, runner->model_->weights(), runner->model_->store(),
+        {.max_batch = options.batch, .context_length = options.context_length, .fusion = options.fusion});
     if (!made || !forward) {
       ADD_FAILURE() << "no memory";
       return nullptr;

@@ -45,7 +45,8 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
   for (int h = 0; h < s.n_heads; ++h) slopes.push_back(0.01f * static_cast<float>(h + 1));
 
   std::vector<AttentionRow> rows;
-  for (const int64_t position : {int64_t{0}, s.length / 2, s.length - 1}) rows.push_back({&sequence, position});
+  for (const int64_t position : {int64_t{0}, s.length / 2, s.length - 1})
+    rows.push_back({&sequence, position});
   const std::vector<float> q = Random(rows.size() * static_cast<size_t>(s.n_heads * s.k_dim), 3);
   const size_t out_width = static_cast<size_t>(s.n_heads * s.v_dim);
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.k_dim));
@@ -59,7 +60,7 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
         AttentionScratch::Bytes(threads, s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim) + 64,
         memory::Account::kActivations, ledger);
     ASSERT_TRUE(arena);
-    const AttentionScratch scratch(threads, s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim, *arena);
+    const AttentionScratch scratch(s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim, arena->bytes());
     for (int64_t p = 0; p < s.length; ++p)
       StoreKeyValue(context, **cache, 0, {&sequence, p}, k.data() + p * s.n_kv_heads * s.k_dim,
                     v.data() + p * s.n_kv_heads * s.v_dim);
@@ -88,7 +89,8 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
       for (int64_t p = from; p <= position; ++p) {
         double score = 0;
         for (int i = 0; i < s.k_dim; ++i)
-          score += static_cast<double>(q[(r * s.n_heads + h) * s.k_dim + i]) * k[(p * s.n_kv_heads + g) * s.k_dim + i];
+          score += static_cast<double>(q[(r * s.n_heads + h) * s.k_dim + i]) *
+                   k[(p * s.n_kv_heads + g) * s.k_dim + i];
         score *= scale;
         if (s.softcap > 0) score = s.softcap * std::tanh(score / s.softcap);
         if (s.alibi) score += static_cast<double>(slopes[h]) * static_cast<double>(p - position);
@@ -97,16 +99,17 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
         for (int i = 0; i < s.v_dim; ++i) output[i] += weight * v[(p * s.n_kv_heads + g) * s.v_dim + i];
       }
       for (int i = 0; i < s.v_dim; ++i)
-        EXPECT_NEAR(first[r * out_width + h * s.v_dim + i], output[i] / sum, 3e-6) << "row " << r << " head " << h;
+        EXPECT_NEAR(first[r * out_width + h * s.v_dim + i], output[i] / sum, 3e-6)
+            << "row " << r << " head " << h;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
-                         testing::Values(Shape{4, 4, 16, 16, 70, 0, 0, false}, Shape{8, 2, 64, 64, 1300, 0, 0, false},
-                                         Shape{6, 1, 40, 24, 600, 0, 5.0f, false},
-                                         Shape{4, 2, 100, 100, 1100, 130, 0, false},
-                                         Shape{3, 3, 16, 16, 520, 0, 0, true}, Shape{16, 2, 128, 128, 515, 64, 0, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AttentionTest,
+    testing::Values(Shape{4, 4, 16, 16, 70, 0, 0, false}, Shape{8, 2, 64, 64, 1300, 0, 0, false},
+                    Shape{6, 1, 40, 24, 600, 0, 5.0f, false}, Shape{4, 2, 100, 100, 1100, 130, 0, false},
+                    Shape{3, 3, 16, 16, 520, 0, 0, true}, Shape{16, 2, 128, 128, 515, 64, 0, false}));
 
 // Field case P39: every pair of KV types with head sizes that are and are not multiples of a block, keys and
 // values apart. What comes out stays near what f32 gives, heads do not mix, and workers change nothing.
@@ -132,7 +135,7 @@ class QuantisedTest : public testing::TestWithParam<std::pair<int, int>> {
         .kernels = &kernels::BestKernels(platform::DetectCpuFeatures()), .pool = &pool, .ledger = &ledger};
     auto arena = memory::Arena::Create(AttentionScratch::Bytes(threads, kHeads / kKvHeads, k_dim, v_dim) + 64,
                                        memory::Account::kActivations, ledger);
-    const AttentionScratch scratch(threads, kHeads / kKvHeads, k_dim, v_dim, *arena);
+    const AttentionScratch scratch(kHeads / kKvHeads, k_dim, v_dim, arena->bytes());
     std::vector<float> k = Random(static_cast<size_t>(kLength * kKvHeads * k_dim), 1);
     std::vector<float> v = Random(static_cast<size_t>(kLength * kKvHeads * v_dim), 2);
     for (size_t i = 0; i < v.size(); ++i)

@@ -36,7 +36,7 @@ class Layer {
     cache_ = *std::move(cache);
     const uint64_t bytes = AttentionScratch::Bytes(threads, kHeads / kKvHeads, kDim, kDim) + 64;
     arena_ = *memory::Arena::Create(bytes, memory::Account::kActivations, ledger_);
-    scratch_ = std::make_unique<AttentionScratch>(threads, kHeads / kKvHeads, kDim, kDim, arena_);
+    scratch_ = std::make_unique<AttentionScratch>(kHeads / kKvHeads, kDim, kDim, arena_.bytes());
     spec_ = {.n_heads = kHeads,
              .n_kv_heads = kKvHeads,
              .k_dim = kDim,

@@ -44,7 +44,9 @@ ModelFacts Model() {
     const uint64_t k = kernels::KvRowBytes(kv.k_type, 64), v = kernels::KvRowBytes(kv.v_type, 64);
     return static_cast<uint64_t>(kv.context_length * kv.sequences) * (k + v) * 4096;
   };
-  facts.activation_bytes = [](int64_t batch, int) { return static_cast<uint64_t>(batch) * kMiB; };
+  facts.activation_bytes = [](const KvSettings& kv, int, runtime::Fusion) {
+    return static_cast<uint64_t>(kv.batch) * kMiB;
+  };
   return facts;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using namespace arm;
 
-constexpr int kSlots = 64;
+constexpr int kSlots = kTileSlots;
 
 // Sixteen elements of a row as floats, exactly, from j on, a multiple of 16.
 template <typename Float>
@@ -66,7 +66,7 @@ struct BlockElement {
 
 // scores[h][i] = dot16(q[head + h], k[i]) for the visible slots.
 template <typename Element, int kHeads>
-void Scores(const AttentionTileArgs& args, int head, float (*scores)[kSlots]) {
+void DotKeys(const AttentionTileArgs& args, int head, float (*scores)[kSlots]) {
   const float* q[kHeads];
   for (int h = 0; h < kHeads; ++h) q[h] = args.q + (head + h) * args.q_stride;
   for (int slot = args.first; slot < args.last; ++slot) {
@@ -86,8 +86,25 @@ void Scores(const AttentionTileArgs& args, int head, float (*scores)[kSlots]) {
   }
 }
 
-// Turns the scores of one head into weights p (0 at invisible slots), updates m and l; returns o's factor.
-float Weights(const AttentionTileArgs& args, int head, float* p) {
+// Calls f with an object of the element of `type`.
+template <typename F>
+void WithElement(KvType type, F f) {
+  switch (type) {
+    case KvType::kF32:
+      return f(FloatElement<FromF32>());
+    case KvType::kF16:
+      return f(FloatElement<FromF16>());
+    case KvType::kQ8_0:
+      return f(BlockElement<formats::BlockQ8_0>());
+    case KvType::kQ5_0:
+      return f(BlockElement<formats::BlockQ5_0>());
+    case KvType::kQ4_0:
+      return f(BlockElement<formats::BlockQ4_0>());
+  }
+}
+
+// Dot products → scores: scaled, capped, with the slope of the head.
+void FinishScores(const AttentionTileArgs& args, int head, float* p) {
   for (int i = 0; i < kSlots; i += 4) {
     float32x4_t s = vmulq_n_f32(vld1q_f32(p + i), args.scale);
     if (args.softcap > 0.0f) {
@@ -102,6 +119,24 @@ float Weights(const AttentionTileArgs& args, int head, float* p) {
       p[i] = __builtin_fmaf(args.alibi_slopes[head], distance, p[i]);
     }
   }
+}
+
+// The scores of query heads head … head + kHeads − 1, at the visible slots: computed, or from memory.
+template <int kHeads>
+void Scores(const AttentionTileArgs& args, int head, float (*scores)[kSlots]) {
+  if (args.scores != nullptr) {
+    for (int h = 0; h < kHeads; ++h) {
+      const float* of_head = args.scores + (head + h) * kSlots;
+      for (int i = args.first; i < args.last; ++i) scores[h][i] = of_head[i];
+    }
+    return;
+  }
+  WithElement(args.k_type, [&](auto element) { DotKeys<decltype(element), kHeads>(args, head, scores); });
+  for (int h = 0; h < kHeads; ++h) FinishScores(args, head + h, scores[h]);
+}
+
+// Turns the scores of one head into weights p (0 at invisible slots), updates m and l; returns o's factor.
+float Weights(const AttentionTileArgs& args, int head, float* p) {
   float m = args.m[head];
   for (int i = args.first; i < args.last; ++i) m = p[i] > m ? p[i] : m;  // passes over NaN
   m = m + 0.0f;
@@ -138,21 +173,16 @@ inline void AddValues(const AttentionTileArgs& args, const float (*p)[kSlots], c
   for (int h = 0; h < kHeads; ++h) StoreTail(acc[h], count, o + static_cast<int64_t>(h) * args.v_dim + j);
 }
 
-// Calls f with an object of the element of `type`.
+// Calls f with the first head of a group and how many are in it, 4, 2 or 1.
 template <typename F>
-void WithElement(KvType type, F f) {
-  switch (type) {
-    case KvType::kF32:
-      return f(FloatElement<FromF32>());
-    case KvType::kF16:
-      return f(FloatElement<FromF16>());
-    case KvType::kQ8_0:
-      return f(BlockElement<formats::BlockQ8_0>());
-    case KvType::kQ5_0:
-      return f(BlockElement<formats::BlockQ5_0>());
-    case KvType::kQ4_0:
-      return f(BlockElement<formats::BlockQ4_0>());
+void ForEachGroup(int heads, F f) {
+  int head = 0;
+  for (; heads - head >= 4; head += 4) f.template operator()<4>(head);
+  if (heads - head >= 2) {
+    f.template operator()<2>(head);
+    head += 2;
   }
+  if (heads - head == 1) f.template operator()<1>(head);
 }
 
 // Query heads head … head + kHeads − 1.
@@ -160,7 +190,7 @@ template <int kHeads>
 void Heads(const AttentionTileArgs& args, int head) {
   float p[kHeads][kSlots] = {};
   float c[kHeads];
-  WithElement(args.k_type, [&](auto element) { Scores<decltype(element), kHeads>(args, head, p); });
+  Scores<kHeads>(args, head, p);
   for (int h = 0; h < kHeads; ++h) c[h] = Weights(args, head + h, p[h]);
   float* o = args.o + static_cast<int64_t>(head) * args.v_dim;
   WithElement(args.v_type, [&](auto element) {
@@ -173,13 +203,20 @@ void Heads(const AttentionTileArgs& args, int head) {
 }  // namespace
 
 void AttentionTile(const AttentionTileArgs& args) {
-  int head = 0;
-  for (; args.heads - head >= 4; head += 4) Heads<4>(args, head);
-  if (args.heads - head >= 2) {
-    Heads<2>(args, head);
-    head += 2;
-  }
-  if (args.heads - head == 1) Heads<1>(args, head);
+  ForEachGroup(args.heads, [&]<int kHeads>(int head) { Heads<kHeads>(args, head); });
+}
+
+void AttentionScores(const AttentionTileArgs& args) {
+  AttentionTileArgs computed = args;
+  computed.scores = nullptr;
+  ForEachGroup(args.heads, [&]<int kHeads>(int head) {
+    float s[kHeads][kSlots] = {};
+    Scores<kHeads>(computed, head, s);
+    for (int h = 0; h < kHeads; ++h) {
+      float* of_head = args.scores + (head + h) * kSlots;
+      for (int i = args.first; i < args.last; ++i) of_head[i] = s[h][i];
+    }
+  });
 }
 
 }  // namespace sluice::kernels::neon

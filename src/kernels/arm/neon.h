@@ -21,6 +21,7 @@ int64_t F32Peak(int64_t rounds);
 
 // attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionScores(const AttentionTileArgs& args);
 
 // rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

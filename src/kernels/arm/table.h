@@ -32,6 +32,7 @@ constexpr Kernels MakeTable(std::string_view name, bool (*supported)(const platf
       .quantize_row = neon::QuantizeRow,
       .matmul = {},
       .attention_tile = neon::AttentionTile,
+      .attention_scores = neon::AttentionScores,
       .f32_to_f16 = neon::F32ToF16Row,
       .rms_norm = neon::RmsNorm,
       .layer_norm = neon::LayerNorm,

@@ -9,7 +9,7 @@
 namespace sluice::kernels {
 namespace {
 
-constexpr int kSlots = 64;
+constexpr int kSlots = kTileSlots;
 
 // Scores or probabilities of H heads.
 template <int H>
@@ -210,28 +210,68 @@ inline void WithElement(KvType type, F f) {
   }
 }
 
+// The scores of heads first … first + H − 1.
+template <class Isa, int H>
+inline void ScoreHeads(const AttentionTileArgs& args, int first, SlotValues<H>& s) {
+  const float* const q = args.q + first * args.q_stride;
+  WithElement(args.k_type, [&](auto element) { DotAllKeys<Isa, decltype(element), H>(args, q, s); });
+  for (int h = 0; h < H; ++h) FinishScores(args, first + h, s.head[h]);
+}
+
+// The same from memory.
+template <int H>
+inline void LoadScores(const AttentionTileArgs& args, int first, SlotValues<H>& s) {
+  for (int h = 0; h < H; ++h) {
+    for (int i = 0; i < kSlots; ++i) s.head[h][i] = -__builtin_inff();
+    const float* const scores = args.scores + (first + h) * kSlots;
+    for (int i = args.first; i < args.last; ++i) s.head[h][i] = scores[i];
+  }
+}
+
 // Heads first … first + H − 1.
 template <class Isa, int H>
 inline void AttendHeads(const AttentionTileArgs& args, int first) {
   SlotValues<H> p = {};
-  const float* const q = args.q + first * args.q_stride;
-  WithElement(args.k_type, [&](auto element) { DotAllKeys<Isa, decltype(element), H>(args, q, p); });
-  float change[H];
-  for (int h = 0; h < H; ++h) {
-    FinishScores(args, first + h, p.head[h]);
-    change[h] = Softmax<Isa>(args.m + first + h, args.l + first + h, p.head[h]);
+  if (args.scores == nullptr) {
+    ScoreHeads<Isa, H>(args, first, p);
+  } else {
+    LoadScores<H>(args, first, p);
   }
+  float change[H];
+  for (int h = 0; h < H; ++h) change[h] = Softmax<Isa>(args.m + first + h, args.l + first + h, p.head[h]);
   float* const o = args.o + static_cast<int64_t>(first) * args.v_dim;
   WithElement(args.v_type,
               [&](auto element) { AddAllValues<Isa, decltype(element), H>(args, p, change, o); });
 }
 
+// The visible ones to memory.
+template <class Isa, int H>
+inline void StoreScores(const AttentionTileArgs& args, int first) {
+  SlotValues<H> s = {};
+  ScoreHeads<Isa, H>(args, first, s);
+  for (int h = 0; h < H; ++h) {
+    float* const scores = args.scores + (first + h) * kSlots;
+    for (int i = args.first; i < args.last; ++i) scores[i] = s.head[h][i];
+  }
+}
+
+// Calls f with the first head of a group and how many are in it, 4, 2 or 1.
+template <class F>
+inline void ForEachGroup(int heads, F f) {
+  int h = 0;
+  for (; h + 4 <= heads; h += 4) f.template operator()<4>(h);
+  for (; h + 2 <= heads; h += 2) f.template operator()<2>(h);
+  for (; h < heads; ++h) f.template operator()<1>(h);
+}
+
 template <class Isa>
 inline void AttendTile(const AttentionTileArgs& args) {
-  int h = 0;
-  for (; h + 4 <= args.heads; h += 4) AttendHeads<Isa, 4>(args, h);
-  for (; h + 2 <= args.heads; h += 2) AttendHeads<Isa, 2>(args, h);
-  for (; h < args.heads; ++h) AttendHeads<Isa, 1>(args, h);
+  ForEachGroup(args.heads, [&]<int H>(int first) { AttendHeads<Isa, H>(args, first); });
+}
+
+template <class Isa>
+inline void ScoreTile(const AttentionTileArgs& args) {
+  ForEachGroup(args.heads, [&]<int H>(int first) { StoreScores<Isa, H>(args, first); });
 }
 
 }  // namespace

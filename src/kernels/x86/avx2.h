@@ -54,6 +54,7 @@ void MatmulTQ2_0(const MatmulArgs& args);
 
 // avx2_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionScores(const AttentionTileArgs& args);
 
 // avx2_rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

@@ -5,5 +5,6 @@
 namespace sluice::kernels::avx2 {
 
 void AttentionTile(const AttentionTileArgs& args) { AttendTile<Avx2>(args); }
+void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Avx2>(args); }
 
 }  // namespace sluice::kernels::avx2

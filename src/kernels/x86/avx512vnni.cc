@@ -59,6 +59,7 @@ constinit const Kernels kAvx512VnniKernels = {
     .quantize_row = avx2::QuantizeRow,
     .matmul = MakeMatmulTable(),
     .attention_tile = avx512vnni::AttentionTile,
+    .attention_scores = avx512vnni::AttentionScores,
     .f32_to_f16 = avx2::F32ToF16Row,
     .rms_norm = avx2::RmsNorm,
     .layer_norm = avx2::LayerNorm,

@@ -54,6 +54,7 @@ void MatmulTQ2_0(const MatmulArgs& args);
 
 // avx512vnni_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionScores(const AttentionTileArgs& args);
 
 // avx512vnni_peaks.cc
 int64_t Int8Peak(int64_t rounds);

@@ -5,5 +5,6 @@
 namespace sluice::kernels::avx512vnni {
 
 void AttentionTile(const AttentionTileArgs& args) { AttendTile<Avx512Vnni>(args); }
+void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Avx512Vnni>(args); }
 
 }  // namespace sluice::kernels::avx512vnni
