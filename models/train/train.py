@@ -1,6 +1,6 @@
 """Trains a model.
 
-    train.py FACTBOOK VOCABULARY OUT.pt --minutes 90 [--resume] [--threads 2] ...
+    train.py FACTBOOK VOCABULARY OUT.pt --minutes 90 [--resume] [--start MODEL.gguf] [--threads 2] ...
 
 The length of the run is given in minutes: the learning rate warms up, stays, and falls to nothing at the end, so that
 the run ends when it should on any machine. Short rows come first, rows of the full context last. A checkpoint is written
@@ -15,10 +15,15 @@ import torch
 import torch.nn.functional as F
 
 import data
+import export
+import gguf
 import model
 import muon
 import questions
 import tokenizer
+
+# Of a run that starts with a trained model: past short rows and easy texts, before the learning rate falls.
+START_FRACTION = 0.38
 
 
 def Schedule(fraction, step, decay_from, warmup=60):
@@ -54,6 +59,17 @@ def Save(path, config, optimizer, spent, tokens):
     os.replace(path + ".tmp", path)
 
 
+def ExportedWeights(path):
+    """{name: tensor} as the optimizer has them, of a GGUF that export.py wrote."""
+    _, tensors = gguf.Read(path)
+    theirs = {v: k for k, v in export.NAMES.items()}
+    weights = {"embed": tensors.pop("token_embd.weight"), "norm": tensors.pop("output_norm.weight")}
+    for name, w in tensors.items():
+        _, layer, kind, _ = name.split(".")
+        weights[f"layers.{layer}.{theirs[kind]}"] = w
+    return {n: torch.from_numpy(w.astype("float32")) for n, w in weights.items()}
+
+
 def Main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("factbook")
@@ -77,6 +93,7 @@ def Main():
     parser.add_argument("--save-minutes", type=float, default=5)
     parser.add_argument("--blend", type=json.loads, help='shares of the tasks other than in tasks.py, as {"reading": 0.6, ...}')
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--start", help="begin with the weights of this exported model")
     parser.add_argument("--plain", action="store_true", help="torch operations only")
     args = parser.parse_args()
 
@@ -95,6 +112,9 @@ def Main():
         state = torch.load(args.out)
         optimizer.Load(state["optimizer"])
         spent, tokens, seed = state["seconds"], state["tokens"], args.seed + 1000 + optimizer.steps
+    elif args.start:
+        optimizer.Load({**optimizer.State(), "master": ExportedWeights(args.start)})
+        spent = START_FRACTION * args.minutes * 60
     test = Batches(tok, questions.Make(args.factbook))
     loader = data.Loader(args.factbook, args.vocabulary, seed, args.batch_tokens, args.short, args.blend)
 
