@@ -30,6 +30,15 @@ inline uint32_t Load32(const Byte* p) {
   return Load16(p) | (static_cast<uint32_t>(p[2]) << 16) | (static_cast<uint32_t>(p[3]) << 24);
 }
 
+inline void Store16(uint32_t value, Byte* p) {
+  p[0] = static_cast<Byte>(value);
+  p[1] = static_cast<Byte>(value >> 8);
+}
+inline void Store32(uint32_t value, Byte* p) {
+  Store16(value, p);
+  Store16(value >> 16, p + 2);
+}
+
 // --- Legacy: blocks of 32. Byte j of qs holds element j in its low nibble and element j + 16 in its high
 // one. ---
 

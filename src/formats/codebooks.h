@@ -4,6 +4,7 @@
 // 3-bit codes in codebook_tables.h and expanded at compile time. All constant; any thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -34,6 +35,24 @@ inline constexpr std::array<int8_t, 16> kValuesFP4 = {0, 1,  2,  3,  4,  6,  8, 
 // negative.
 constexpr uint32_t ExpandSigns(uint32_t seven_bits) {
   return seven_bits | ((static_cast<uint32_t>(std::popcount(seven_bits)) & 1u) << 7);
+}
+
+// The index of an entry that is in the grid: grids are in ascending order of their packed codes, which is the
+// order of their bytes read from the last element to the first.
+template <typename Entry, size_t kEntries>
+uint32_t GridIndex(const std::array<Entry, kEntries>& grid, Entry entry) {
+  const auto key = [](Entry e) {
+    return e ^ static_cast<Entry>(0x8080808080808080ull);
+  };  // signed bytes in order
+  const auto at =
+      std::lower_bound(grid.begin(), grid.end(), entry, [key](Entry a, Entry b) { return key(a) < key(b); });
+  return static_cast<uint32_t>(at - grid.begin());
+}
+
+// The first index of a value that is in the table.
+template <size_t kValues>
+uint32_t IndexOf(const std::array<int8_t, kValues>& values, int value) {
+  return static_cast<uint32_t>(std::find(values.begin(), values.end(), value) - values.begin());
 }
 
 }  // namespace sluice::formats

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "formats/codebooks.h"
-#include "formats/unpack_families.h"
+#include "formats/families.h"
 
 namespace sluice::formats {
 namespace {
@@ -25,6 +25,17 @@ void PutFp4(const Byte* qs, int half, int8_t* codes) {
   }
 }
 
+Byte Ue4m3Of(int32_t times512) {
+  Byte byte = 0;
+  while (byte < 0x7f && Ue4m3Times512(byte) != times512) ++byte;
+  return byte < 0x7f ? byte : 0xff;  // 480, which the format itself doesn't have
+}
+
+void PackFp4(const int8_t* codes, int half, Byte* qs) {
+  for (int j = 0; j < half; ++j)
+    qs[j] = static_cast<Byte>(IndexOf(kValuesFP4, codes[j]) | IndexOf(kValuesFP4, codes[j + half]) << 4);
+}
+
 }  // namespace
 
 void UnpackMXFP4(const BlockMXFP4& block, UnpackedBlock& out) {
@@ -32,6 +43,11 @@ void UnpackMXFP4(const BlockMXFP4& block, UnpackedBlock& out) {
   const uint32_t bits = block.e < 2 ? 0x00200000u << block.e : static_cast<uint32_t>(block.e - 1) << 23;
   SetPlainScale(std::bit_cast<float>(bits), 32, out);
   PutFp4(block.qs, 16, out.codes);
+}
+void PackMXFP4(const UnpackedBlock& in, BlockMXFP4& block) {
+  const uint32_t bits = std::bit_cast<uint32_t>(in.d);
+  block.e = static_cast<Byte>(bits >= 0x00800000u ? (bits >> 23) + 1 : bits >> 22);
+  PackFp4(in.codes, 16, block.qs);
 }
 
 void UnpackNVFP4(const BlockNVFP4& block, UnpackedBlock& out) {
@@ -41,6 +57,12 @@ void UnpackNVFP4(const BlockNVFP4& block, UnpackedBlock& out) {
     out.scales[g] = Ue4m3Times512(block.d[g]);
     out.mins[g] = 0;
     PutFp4(block.qs + 8 * g, 8, out.codes + 16 * g);
+  }
+}
+void PackNVFP4(const UnpackedBlock& in, BlockNVFP4& block) {
+  for (int g = 0; g < 4; ++g) {
+    block.d[g] = Ue4m3Of(in.scales[g]);
+    PackFp4(in.codes + 16 * g, 8, block.qs + 8 * g);
   }
 }
 

@@ -1,5 +1,5 @@
 // K-quants: super-blocks of 256 elements whose group scales (and minimums) are themselves small integers.
-#include "formats/unpack_families.h"
+#include "formats/families.h"
 
 namespace sluice::formats {
 namespace {
@@ -9,6 +9,16 @@ int TwoBits(const Byte* planes, int i) {
   const int half = i / 128, plane = i % 128 / 32, l = i % 32;
   return (planes[32 * half + l] >> (2 * plane)) & 3;
 }
+
+// The inverses: each adds its bits to bytes that were 0.
+void AddTwoBits(int value, int i, Byte* planes) {
+  const int half = i / 128, plane = i % 128 / 32, l = i % 32;
+  planes[32 * half + l] |= static_cast<Byte>((value & 3) << (2 * plane));
+}
+void AddFourBits(int value, int i, Byte* qs) {
+  qs[32 * (i / 64) + i % 32] |= static_cast<Byte>((value & 15) << (i % 64 < 32 ? 0 : 4));
+}
+void AddOneBit(int value, int i, Byte* bits) { bits[i % 32] |= static_cast<Byte>((value & 1) << (i / 32)); }
 
 // The four bits of element i in Q4_K and Q5_K.
 int FourBits(const Byte* qs, int i) {
@@ -35,6 +45,16 @@ void UnpackScalesAndMins(const Byte* packed, UnpackedBlock& out) {
   }
 }
 
+void PackScalesAndMins(const UnpackedBlock& in, Byte* packed) {
+  for (int g = 0; g < 4; ++g) {
+    const int scale = in.scales[2 * g], min = in.mins[2 * g];
+    const int scale4 = in.scales[2 * g + 8], min4 = in.mins[2 * g + 8];
+    packed[g] = static_cast<Byte>(scale | (scale4 >> 4) << 6);
+    packed[g + 4] = static_cast<Byte>(min | (min4 >> 4) << 6);
+    packed[g + 8] = static_cast<Byte>((scale4 & 15) | (min4 & 15) << 4);
+  }
+}
+
 }  // namespace
 
 void UnpackQ2_K(const BlockQ2_K& block, UnpackedBlock& out) {
@@ -45,6 +65,13 @@ void UnpackQ2_K(const BlockQ2_K& block, UnpackedBlock& out) {
     out.mins[g] = block.scales[g] >> 4;
   }
   for (int i = 0; i < 256; ++i) out.codes[i] = static_cast<int8_t>(TwoBits(block.qs, i));
+}
+void PackQ2_K(const UnpackedBlock& in, BlockQ2_K& block) {
+  block = {};
+  block.d = ToHalf(in.d);
+  block.dmin = ToHalf(in.dmin);
+  for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<Byte>(in.scales[g] | in.mins[g] << 4);
+  for (int i = 0; i < 256; ++i) AddTwoBits(in.codes[i], i, block.qs);
 }
 
 void UnpackQ3_K(const BlockQ3_K& block, UnpackedBlock& out) {
@@ -60,12 +87,33 @@ void UnpackQ3_K(const BlockQ3_K& block, UnpackedBlock& out) {
     out.codes[i] = static_cast<int8_t>((TwoBits(block.qs, i) | (OneBit(block.hmask, i) << 2)) - 4);
   }
 }
+void PackQ3_K(const UnpackedBlock& in, BlockQ3_K& block) {
+  block = {};
+  block.d = ToHalf(in.d);
+  for (int g = 0; g < 16; ++g) {
+    const int scale = in.scales[g] + 32;
+    block.scales[g % 8] |= static_cast<Byte>((scale & 15) << (4 * (g / 8)));
+    block.scales[8 + g % 4] |= static_cast<Byte>((scale >> 4) << (2 * (g / 4)));
+  }
+  for (int i = 0; i < 256; ++i) {
+    const int code = in.codes[i] + 4;
+    AddTwoBits(code, i, block.qs);
+    AddOneBit(code >> 2, i, block.hmask);
+  }
+}
 
 void UnpackQ4_K(const BlockQ4_K& block, UnpackedBlock& out) {
   out.d = F16ToF32(block.d.bits());
   out.dmin = F16ToF32(block.dmin.bits());
   UnpackScalesAndMins(block.scales, out);
   for (int i = 0; i < 256; ++i) out.codes[i] = static_cast<int8_t>(FourBits(block.qs, i));
+}
+void PackQ4_K(const UnpackedBlock& in, BlockQ4_K& block) {
+  block = {};
+  block.d = ToHalf(in.d);
+  block.dmin = ToHalf(in.dmin);
+  PackScalesAndMins(in, block.scales);
+  for (int i = 0; i < 256; ++i) AddFourBits(in.codes[i], i, block.qs);
 }
 
 void UnpackQ5_K(const BlockQ5_K& block, UnpackedBlock& out) {
@@ -74,6 +122,16 @@ void UnpackQ5_K(const BlockQ5_K& block, UnpackedBlock& out) {
   UnpackScalesAndMins(block.scales, out);
   for (int i = 0; i < 256; ++i) {
     out.codes[i] = static_cast<int8_t>(FourBits(block.qs, i) | (OneBit(block.qh, i) << 4));
+  }
+}
+void PackQ5_K(const UnpackedBlock& in, BlockQ5_K& block) {
+  block = {};
+  block.d = ToHalf(in.d);
+  block.dmin = ToHalf(in.dmin);
+  PackScalesAndMins(in, block.scales);
+  for (int i = 0; i < 256; ++i) {
+    AddFourBits(in.codes[i], i, block.qs);
+    AddOneBit(in.codes[i] >> 4, i, block.qh);
   }
 }
 
@@ -88,6 +146,16 @@ void UnpackQ6_K(const BlockQ6_K& block, UnpackedBlock& out) {
     const int half = i / 128, l = i % 128;
     const int low = (block.ql[64 * half + l % 64] >> (l < 64 ? 0 : 4)) & 15;
     out.codes[i] = static_cast<int8_t>((low | (TwoBits(block.qh, i) << 4)) - 32);
+  }
+}
+void PackQ6_K(const UnpackedBlock& in, BlockQ6_K& block) {
+  block = {};
+  block.d = ToHalf(in.d);
+  for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<int8_t>(in.scales[g]);
+  for (int i = 0; i < 256; ++i) {
+    const int half = i / 128, l = i % 128, code = in.codes[i] + 32;
+    block.ql[64 * half + l % 64] |= static_cast<Byte>((code & 15) << (l < 64 ? 0 : 4));
+    AddTwoBits(code >> 4, i, block.qh);
   }
 }
 

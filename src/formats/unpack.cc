@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "formats/unpack_families.h"
+#include "formats/families.h"
 
 namespace sluice::formats {
 namespace {

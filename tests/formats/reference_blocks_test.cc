@@ -3,31 +3,14 @@
 
 #include <bit>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "formats/decode.h"
+#include "reference_blocks.h"
 
 namespace sluice::formats {
 namespace {
-
-const std::filesystem::path kFolder = std::filesystem::path(SLUICE_REFERENCE_DIR) / "oracle/blocks";
-
-std::vector<char> ReadFile(const std::string& name) {
-  std::ifstream stream(kFolder / name, std::ios::binary);
-  EXPECT_TRUE(stream.good()) << name;
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-std::vector<float> ReadFloats(const std::string& name) {
-  const std::vector<char> bytes = ReadFile(name);
-  std::vector<float> floats(bytes.size() / sizeof(float));
-  std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
-  return floats;
-}
 
 void ExpectSameBits(const std::vector<float>& found, const std::vector<float>& expected,
                     const std::string& what) {
@@ -40,8 +23,8 @@ void ExpectSameBits(const std::vector<float>& found, const std::vector<float>& e
 }
 
 void ExpectDecodes(DType dtype, const std::string& stored, const std::string& floats) {
-  const std::vector<char> blocks = ReadFile(stored);
-  const std::vector<float> expected = ReadFloats(floats);
+  const std::vector<char> blocks = ReadReferenceFile(stored);
+  const std::vector<float> expected = ReadReferenceFloats(floats);
   ASSERT_EQ(blocks.size(), RowBytes(dtype, expected.size())) << stored;
   std::vector<float> found(expected.size());
   DecodeRow(dtype, reinterpret_cast<const std::byte*>(blocks.data()), found);
@@ -51,13 +34,13 @@ void ExpectDecodes(DType dtype, const std::string& stored, const std::string& fl
 class ReferenceBlocks : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(kFolder)) GTEST_SKIP() << "no reference vectors at " << kFolder;
+    if (!std::filesystem::exists(kReferenceBlocks))
+      GTEST_SKIP() << "no reference vectors at " << kReferenceBlocks;
   }
 };
 
 TEST_F(ReferenceBlocks, DecodeBitForBit) {
-  std::ifstream stream(kFolder / "index.json");
-  const auto index = nlohmann::json::parse(stream);
+  const auto index = ReadReferenceIndex();
   int types = 0, files = 0;
   for (const auto& type : index["types"]) {
     const DTypeTraits* traits = FindDType(type["id"].get<uint32_t>());
@@ -85,7 +68,7 @@ TEST_F(ReferenceBlocks, EveryHalf) {
   for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
   std::vector<float> found(halves.size());
   DecodeRow(DType::kF16, reinterpret_cast<const std::byte*>(halves.data()), found);
-  ExpectSameBits(found, ReadFloats("f16_all.f32"), "f16");
+  ExpectSameBits(found, ReadReferenceFloats("f16_all.f32"), "f16");
 }
 
 // The value of code 2 (1.0) under each of the 256 scale bytes.
@@ -101,8 +84,8 @@ TEST_F(ReferenceBlocks, EveryScaleByteOfFp4) {
     DecodeRow(DType::kNVFP4, block, std::span(out, 64));
     nvfp4.push_back(out[0]);
   }
-  ExpectSameBits(mxfp4, ReadFloats("mxfp4_scale_times_code2.f32"), "mxfp4");
-  ExpectSameBits(nvfp4, ReadFloats("nvfp4_scale_times_code2.f32"), "nvfp4");
+  ExpectSameBits(mxfp4, ReadReferenceFloats("mxfp4_scale_times_code2.f32"), "mxfp4");
+  ExpectSameBits(nvfp4, ReadReferenceFloats("nvfp4_scale_times_code2.f32"), "nvfp4");
 }
 
 }  // namespace
