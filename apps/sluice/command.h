@@ -31,6 +31,7 @@ void AddInspect(CLI::App& app, Action& action);
 void AddList(CLI::App& app, Action& action);
 void AddLogits(CLI::App& app, Action& action);
 void AddPlan(CLI::App& app, Action& action);
+void AddQuantize(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
 void AddSynth(CLI::App& app, Action& action);
 void AddTemplate(CLI::App& app, Action& action);

@@ -52,6 +52,7 @@ int Main(int argc, char** argv) {
   AddPlan(app, action);
   AddBench(app, action);
   AddSynth(app, action);
+  AddQuantize(app, action);
   if (argc <= 1) {
     std::printf("%s", kWelcome);
     return kExitOk;

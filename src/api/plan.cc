@@ -17,39 +17,15 @@
 #include "plan/probe.h"
 #include "platform/atomic_writer.h"
 #include "platform/file.h"
+#include "quantize/tensor_role.h"
 
 namespace sluice {
 
 namespace {
 
-using quantize::Role;
-
 // Vocabulary, merges and header, a token, in files of today's large vocabularies.
 constexpr uint64_t kTokenizerBytesPerToken = 128;
 constexpr uint64_t kMaxProfileBytes = kMiB;
-
-constexpr std::pair<std::string_view, Role> kRoles[] = {
-    {"token_embd.weight", Role::kTokenEmbedding},
-    {"output.weight", Role::kOutput},
-    {"attn_q.weight", Role::kAttnQ},
-    {"attn_k.weight", Role::kAttnK},
-    {"attn_v.weight", Role::kAttnV},
-    {"attn_qkv.weight", Role::kAttnQkv},
-    {"attn_output.weight", Role::kAttnOutput},
-    {"ffn_gate.weight", Role::kFfnGate},
-    {"ffn_up.weight", Role::kFfnUp},
-    {"ffn_down.weight", Role::kFfnDown},
-};
-
-// "blk.12.attn_q.weight" → layer 12, "attn_q.weight".
-std::pair<uint32_t, std::string_view> SplitName(std::string_view name) {
-  if (!name.starts_with("blk.")) return {0, name};
-  uint32_t layer = 0;
-  size_t i = 4;
-  for (; i < name.size() && name[i] >= '0' && name[i] <= '9' && layer < 100000; ++i)
-    layer = layer * 10 + static_cast<uint32_t>(name[i] - '0');
-  return {layer, i < name.size() ? name.substr(i + 1) : std::string_view()};
-}
 
 // Storage is measured with a file of this size where there is no model to measure it with.
 constexpr uint64_t kScratchBytes = 448 * kMiB;
@@ -148,13 +124,13 @@ Result<plan::ModelFacts> PlanSubject::InType(const quantize::Mix& mix) const {
   for (gguf::Tensor& tensor : tensors) {
     tensor.offset = offset;
     if (tensor.n_dims == 2) {
-      const auto [layer, name] = SplitName(tensor.name);
-      const auto* const role = std::ranges::find(kRoles, name, &std::pair<std::string_view, Role>::first);
-      if (role == std::end(kRoles)) continue;
+      const std::optional<quantize::Role> role = quantize::RoleOf(tensor.name);
+      if (!role) continue;
+      const uint32_t layer = quantize::SplitLayer(tensor.name).layer;
       const size_t place = std::min<size_t>(layer, impl_->config.layers.size() - 1);
       const model::LayerConfig& shape = impl_->config.layers[place];
       tensor.traits = &formats::Traits(quantize::FormatFor(
-          mix, {.role = role->second,
+          mix, {.role = *role,
                 .layer = layer,
                 .layers = static_cast<uint32_t>(impl_->config.layers.size()),
                 .heads_per_kv_head = static_cast<uint32_t>(shape.n_heads / shape.n_kv_heads),

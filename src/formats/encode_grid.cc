@@ -25,11 +25,14 @@ enum class Variants : uint8_t {
 };
 
 // Entries are numbers of kBits for each element, indices into kValues. d is stored times kHalfFactor.
+// kTargets are the codes that a group's largest element is tried at; kSpread are four that lie apart, the
+// largest first.
 struct GridIQ2 {
   static constexpr int kBits = 2, kVector = 8, kScales = 16;
   static constexpr std::array<int, 4> kValues = {8, 25, 43, 0};
   static constexpr float kHalfFactor = 8;
-  static constexpr std::array<float, 8> kTargets = {43, 38, 48, 33, 54, 28, 60, 8};
+  static constexpr std::array<float, 14> kTargets = {43, 40, 46, 37, 49, 34, 52, 31, 55, 28, 60, 66, 24, 8};
+  static constexpr std::array<float, 4> kSpread = {60, 48, 40, 28};
 };
 struct GridIQ2_XXS : GridIQ2 {
   static constexpr auto& kCodes = kCodesIQ2_XXS;
@@ -52,7 +55,8 @@ struct GridIQ3_XXS {
   static constexpr std::array<int, 8> kValues = {4, 12, 20, 28, 36, 44, 52, 62};
   static constexpr float kHalfFactor = 4;
   static constexpr Variants kVariants = Variants::kFlipped;
-  static constexpr std::array<float, 8> kTargets = {62, 58, 66, 54, 70, 50, 74, 4};
+  static constexpr std::array<float, 14> kTargets = {62, 60, 64, 58, 66, 56, 69, 54, 72, 51, 76, 48, 82, 4};
+  static constexpr std::array<float, 4> kSpread = {76, 66, 60, 50};
 };
 struct GridIQ3_S {
   static constexpr auto& kCodes = kCodesIQ3_S;
@@ -60,14 +64,18 @@ struct GridIQ3_S {
   static constexpr std::array<int, 8> kValues = {1, 3, 5, 7, 9, 11, 13, 15};
   static constexpr float kHalfFactor = 1;
   static constexpr Variants kVariants = Variants::kNone;
-  static constexpr std::array<float, 8> kTargets = {15, 14.2f, 15.8f, 13.4f, 16.6f, 12.6f, 17.4f, 1};
+  static constexpr std::array<float, 14> kTargets = {15,    14.5f, 15.5f, 14,    16, 13.5f, 16.5f,
+                                                     13.0f, 17,    12.5f, 17.7f, 12, 19,    1};
+  static constexpr std::array<float, 4> kSpread = {18, 15.8f, 14.2f, 12};
 };
 struct GridIQ1 {
   static constexpr auto& kCodes = kCodesIQ1;
   static constexpr int kBits = 2, kVector = 8, kScales = 8;
   static constexpr std::array<int, 4> kValues = {-8, 0, 8, 0};  // in eighths, before the shift
   static constexpr float kHalfFactor = 8;
-  static constexpr std::array<float, 8> kTargets = {12, 14, 10, 16.5f, 19, 8.5f, 22, 26};
+  static constexpr std::array<float, 14> kTargets = {12,    13, 11, 14, 10, 15,   9,
+                                                     16.5f, 18, 20, 22, 25, 8.5f, 7};
+  static constexpr std::array<float, 4> kSpread = {20, 14, 11, 8.5f};
 };
 struct GridIQ1_S : GridIQ1 {
   static constexpr int kGroup = 32;
@@ -78,6 +86,138 @@ struct GridIQ1_M : GridIQ1 {
   static constexpr Variants kVariants = Variants::kShiftOfVector;
 };
 
+// An entry of the grid for one vector.
+struct Point {
+  float a, b;
+  int entry;
+};
+
+// The entries that are best for a vector under some scale: the upper hull of (b, a), from the largest a to
+// the smallest b.
+class Hull {
+ public:
+  // a and b of all entries of the grid, a multiple of 4. `scales`: ascending; whatever they are, the hull is
+  // the same, but it is found soonest with scales about where the best one will be.
+  template <size_t kEntries, size_t kScales>
+  void Set(const std::array<float, kEntries>& a, const std::array<float, kEntries>& b,
+           const std::array<float, kScales>& scales) {
+    const auto point = [&](size_t entry) { return Point{a[entry], b[entry], static_cast<int>(entry)}; };
+    count_ = 0;
+    Point left = point(Largest<kEntries>([&](size_t e) { return Load(&a[e]); }));
+    Append(left);
+    std::array<Point, kEntries> beyond;
+    const auto append = [&](const Point& right) {
+      if (right.entry == left.entry) return;
+      AppendBetween(left, right, std::span(beyond).first(Beyond(left, right, a, b, beyond)));
+      Append(right);
+      left = right;
+    };
+    for (const float scale : scales)
+      append(point(Largest<kEntries>([&](size_t e) { return Load(&a[e]) - (0.5f * scale) * Load(&b[e]); })));
+    append(point(Largest<kEntries>([&](size_t e) { return -Load(&b[e]); })));
+  }
+
+  // The least of scale² b − 2 scale a. Sets *entry to the entry that has it.
+  float LeastCost(float scale, int* entry) const {
+    float least = INFINITY;
+    for (int i = 0; i < count_; ++i) {
+      const float cost = scale * (scale * corners_[i].b - 2 * corners_[i].a);
+      if (!(cost < least)) continue;
+      least = cost;
+      *entry = corners_[i].entry;
+    }
+    return least;
+  }
+
+ private:
+  static constexpr int kMaxCorners = 64;  // more than rounding leaves of any grid
+
+  void Append(const Point& point) {
+    if (count_ < kMaxCorners) corners_[count_++] = point;
+  }
+
+  static bool Any(__typeof__(Lanes() > Lanes()) mask) {
+    uint64_t halves[2];
+    std::memcpy(halves, &mask, sizeof(halves));
+    return (halves[0] | halves[1]) != 0;
+  }
+
+  // The first entry with the largest value; value(e) gives those of e … e + 3.
+  template <size_t kEntries, typename Value>
+  static size_t Largest(const Value& value) {
+    Lanes most = value(0);
+    for (size_t e = kLanes; e < kEntries; e += kLanes) {
+      const Lanes next = value(e);
+      most = next > most ? next : most;
+    }
+    const float largest = std::max(std::max(most[0], most[1]), std::max(most[2], most[3]));
+    for (size_t e = 0; e < kEntries; e += kLanes) {
+      const Lanes found = value(e);
+      if (!Any(found == largest)) continue;
+      size_t l = 0;
+      while (found[l] != largest) ++l;
+      return e + l;
+    }
+    return 0;
+  }
+
+  // How far a point is beyond the line between two corners, up to a constant and a factor; and what all
+  // points on the line have, a little more than rounding makes of it.
+  struct Line {
+    float width, height, value;
+    Line(const Point& left, const Point& right) : width(left.b - right.b), height(left.a - right.a) {
+      value = (left.a * width - left.b * height) + 1e-6f * (std::fabs(left.a * width) + left.b * height);
+    }
+    template <typename Float>
+    Float Of(Float a, Float b) const {
+      return a * width - b * height;
+    }
+  };
+
+  // Puts the points beyond the line between two corners into `out`; returns their number.
+  template <size_t kEntries>
+  static size_t Beyond(const Point& left, const Point& right, const std::array<float, kEntries>& a,
+                       const std::array<float, kEntries>& b, std::array<Point, kEntries>& out) {
+    const Line line(left, right);
+    size_t count = 0;
+    for (size_t e = 0; e < kEntries; e += kLanes) {
+      const Lanes value = line.Of(Load(&a[e]), Load(&b[e]));
+      if (!Any(value > line.value)) continue;
+      for (size_t l = 0; l < kLanes; ++l) {
+        if (value[l] > line.value) out[count++] = {a[e + l], b[e + l], static_cast<int>(e + l)};
+      }
+    }
+    return count;
+  }
+
+  // The corners between two corners: the point farthest beyond their line, and what is on either side of it.
+  // `points` holds all that may be; its order is lost.
+  void AppendBetween(const Point& left, const Point& right, std::span<Point> points) {
+    const Line line(left, right);
+    const Point* farthest = nullptr;
+    float distance = line.value;
+    for (const Point& point : points) {
+      const float value = line.Of(point.a, point.b);
+      if (!(value > distance)) continue;
+      distance = value;
+      farthest = &point;
+    }
+    if (farthest == nullptr || count_ == kMaxCorners) return;
+    const Point corner = *farthest;
+    if (!(corner.b < left.b && corner.b > right.b)) return;
+    // Those on the left of the corner come first, those on its right behind them.
+    const auto middle =
+        std::partition(points.begin(), points.end(), [&](const Point& p) { return p.b > corner.b; });
+    const auto on_left = static_cast<size_t>(middle - points.begin());
+    AppendBetween(left, corner, points.first(on_left));
+    Append(corner);
+    AppendBetween(corner, right, points.subspan(on_left));
+  }
+
+  int count_ = 0;
+  Point corners_[kMaxCorners];
+};
+
 // One group under one scale: the error of any scale, and the codes of one.
 template <typename Grid>
 class GridGroup {
@@ -85,34 +225,26 @@ class GridGroup {
   void Set(const float* x, const float* w) {
     x_ = x;
     w_ = w;
+    const float largest = std::fabs(formats::Largest(x, Grid::kGroup));
+    std::array<float, Grid::kSpread.size()> scales;
+    std::ranges::transform(Grid::kSpread, scales.begin(), [=](float target) { return largest / target; });
     for (int v = 0; v < kVectors; ++v) {
-      for (int variant = 0; variant < kTables; ++variant) SetTable(v, variant);
+      for (int variant = 0; variant < kTables; ++variant) {
+        if (Needs(v, variant)) SetHull(v, variant, scales);
+      }
     }
   }
 
   // Σ w (x − scale · code)² − Σ w x² with the best codes.
   float Error(float scale) const {
-    float costs[2][kVectors];
-    for (int variant = 0; variant < kTables; ++variant) {
-      for (int v = 0; v < kVectors; ++v)
-        costs[variant][v] = Needs(v, variant) ? LeastCost(v, variant, scale) : 0;
-    }
-    int variants[kVectors];
-    return Choose(costs, variants);
+    int entries[2][kVectors], variants[kVectors];
+    return Choose(scale, entries, variants);
   }
 
   // The codes that Error(scale) stands for.
   void Put(float scale, int8_t* codes) const {
-    float costs[2][kVectors];
-    int entries[2][kVectors]{};
-    for (int variant = 0; variant < kTables; ++variant) {
-      for (int v = 0; v < kVectors; ++v) {
-        costs[variant][v] = 0;
-        if (Needs(v, variant)) costs[variant][v] = FindLeast(v, variant, scale, &entries[variant][v]);
-      }
-    }
-    int variants[kVectors];
-    Choose(costs, variants);
+    int entries[2][kVectors], variants[kVectors];
+    Choose(scale, entries, variants);
     for (int v = 0; v < kVectors; ++v)
       PutVector(v, variants[v], entries[variants[v]][v], codes + Grid::kVector * v);
   }
@@ -125,7 +257,7 @@ class GridGroup {
   static constexpr bool kShifted =
       Grid::kVariants == Variants::kShiftOfGroup || Grid::kVariants == Variants::kShiftOfVector;
   static constexpr int kTables = Grid::kVariants == Variants::kNone ? 1 : 2;
-  static constexpr int kEntries = static_cast<int>(std::size(Grid::kCodes));
+  static constexpr size_t kEntries = std::size(Grid::kCodes);
   static constexpr int kHalfBits = Grid::kBits * Grid::kVector / 2;
   static constexpr int kHalfEntries = 1 << kHalfBits;
 
@@ -143,6 +275,7 @@ class GridGroup {
   float Target(int i) const { return kShifted ? x_[i] : std::fabs(x_[i]); }
 
   // All combinations of codes for the elements from `first` on, half a vector.
+  static constexpr int kLevels = Grid::kBits == 2 ? 3 : 8;
   void SetHalf(int first, int variant, Half& half) const {
     half.a[0] = half.b[0] = 0;
     half.least[0] = INFINITY;
@@ -161,52 +294,20 @@ class GridGroup {
     }
   }
 
-  void SetTable(int v, int variant) {
+  void SetHull(int v, int variant, const std::array<float, Grid::kSpread.size()>& scales) {
     const int first = Grid::kVector * v;
     Half low, high;
     SetHalf(first, variant, low);
     SetHalf(first + Grid::kVector / 2, variant, high);
-    float* const a = a_[variant][v];
-    float* const b = b_[variant][v];
+    std::array<float, kEntries> a, b;
     const bool flipped = Grid::kVariants == Variants::kFlipped && variant == 1;
-    for (int e = 0; e < kEntries; ++e) {
+    for (size_t e = 0; e < kEntries; ++e) {
       const int code = Grid::kCodes[e], l = code & (kHalfEntries - 1), h = code >> kHalfBits;
       a[e] = low.a[l] + high.a[h];
       b[e] = low.b[l] + high.b[h];
       if (flipped) a[e] -= 2 * std::min(low.least[l], high.least[h]);
     }
-  }
-
-  template <typename Float>
-  static Float Cost(Float a, Float b, float scale) {
-    return scale * (scale * b - 2 * a);
-  }
-
-  float LeastCost(int v, int variant, float scale) const {
-    const float* const a = a_[variant][v];
-    const float* const b = b_[variant][v];
-    Lanes least[2] = {Lanes() + INFINITY, Lanes() + INFINITY};
-    for (int e = 0; e < kEntries; e += 2 * kLanes) {
-      for (int k = 0; k < 2; ++k) {
-        const Lanes cost = Cost(Load(a + e + kLanes * k), Load(b + e + kLanes * k), scale);
-        least[k] = cost < least[k] ? cost : least[k];
-      }
-    }
-    float smallest = INFINITY;
-    for (int k = 0; k < 2 * kLanes; ++k) smallest = std::min(smallest, least[k / kLanes][k % kLanes]);
-    return smallest;
-  }
-
-  float FindLeast(int v, int variant, float scale, int* entry) const {
-    float least = INFINITY;
-    for (int e = 0; e < kEntries; ++e) {
-      const float cost = Cost(a_[variant][v][e], b_[variant][v][e], scale);
-      if (cost < least) {
-        least = cost;
-        *entry = e;
-      }
-    }
-    return least;
+    hulls_[variant][v].Set(a, b, scales);
   }
 
   // Whether the eight elements that vector v belongs to have an odd number of minuses.
@@ -224,8 +325,14 @@ class GridGroup {
     return variant == 0 || Odd(v);
   }
 
-  // Which variant each vector takes, and the costs' sum.
-  float Choose(const float (&costs)[2][kVectors], int (&variants)[kVectors]) const {
+  // The best entry of each vector in each variant, which variant it takes, and what that costs in sum.
+  float Choose(float scale, int (&entries)[2][kVectors], int (&variants)[kVectors]) const {
+    float costs[2][kVectors];
+    for (int variant = 0; variant < kTables; ++variant) {
+      for (int v = 0; v < kVectors; ++v) {
+        costs[variant][v] = Needs(v, variant) ? hulls_[variant][v].LeastCost(scale, &entries[variant][v]) : 0;
+      }
+    }
     std::fill(variants, variants + kVectors, 0);
     float sum = 0;
     if constexpr (Grid::kVariants == Variants::kShiftOfGroup) {
@@ -273,8 +380,7 @@ class GridGroup {
 
   const float* x_ = nullptr;  // [kGroup]
   const float* w_ = nullptr;  // [kGroup]
-  float a_[kTables][kVectors][kEntries];
-  float b_[kTables][kVectors][kEntries];
+  Hull hulls_[kTables][kVectors];
 };
 
 // How a group's codes and scale meet its values: Σ w x (s c) and Σ w (s c)².
@@ -307,8 +413,7 @@ class GridFit {
     const float largest = *std::max_element(wanted_, wanted_ + kGroups);
     if (largest > 0) {
       constexpr float kLargestScale = 2 * Grid::kScales - 1;
-      for (const float target : {kLargestScale, kLargestScale - 1.5f, kLargestScale + 1})
-        Try(HalfOf(largest / target));
+      for (const float less : {0.0f, 1.0f, 2.0f, 3.0f, -1.0f}) Try(HalfOf(largest / (kLargestScale - less)));
     }
     Put(out);
     for (int round = 0; round < 2; ++round) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,9 @@ class ByteSink {
 // compared with the free space at once; `inputs` are files that must not be overwritten.
 Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path, uint64_t file_bytes,
                                                  std::span<const platform::FileIdentity> inputs = {});
+
+// Opens what a file is written to, told its size.
+using SinkOpener = std::function<Result<std::unique_ptr<ByteSink>>(uint64_t file_bytes)>;
 
 // Appends to a vector that outlives the sink.
 class MemorySink final : public ByteSink {

@@ -198,15 +198,16 @@ Result<const Mix*> FindMix(std::string_view name) {
   return Fail(ErrorCode::kInvalidArgument, "unknown type \"{}\"; there are {}", name, names);
 }
 
-DType FormatFor(const Mix& mix, const MatrixPlace& place) {
+DType FormatWanted(const Mix& mix, const MatrixPlace& place) {
   const Role role = place.role == Role::kTokenEmbedding && place.tied ? Role::kOutput : place.role;
-  DType dtype = role == Role::kOutput ? OutputFormat(mix.base) : mix.base;
   for (const MixRule& rule : mix.rules) {
-    if (rule.role == role && Holds(rule.when, place)) {
-      dtype = rule.dtype;
-      break;
-    }
+    if (rule.role == role && Holds(rule.when, place)) return rule.dtype;
   }
+  return role == Role::kOutput ? OutputFormat(mix.base) : mix.base;
+}
+
+DType FormatFor(const Mix& mix, const MatrixPlace& place) {
+  DType dtype = FormatWanted(mix, place);
   if (place.columns % formats::Traits(dtype).block_length == 0) return dtype;
   dtype = SubstituteOf32(dtype);
   return place.columns % formats::Traits(dtype).block_length == 0 ? dtype : DType::kF16;

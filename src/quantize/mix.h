@@ -50,6 +50,9 @@ std::span<const Mix> AllMixes();
 // Case-insensitive. Error: kInvalidArgument, listing what there is.
 Result<const Mix*> FindMix(std::string_view name);
 
+// What the rules say, whatever the length of the rows.
+formats::DType FormatWanted(const Mix& mix, const MatrixPlace& place);
+
 // The format of a matrix under a mix. Rows that are no whole blocks of it get the usual substitute of 32
 // elements, or F16 when they are not even whole blocks of that.
 formats::DType FormatFor(const Mix& mix, const MatrixPlace& place);

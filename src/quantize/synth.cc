@@ -86,7 +86,7 @@ Result<gguf::Writer> MakeWriter(const SynthShape& shape, const Mix& mix,
 }  // namespace
 
 Status Synthesize(const SynthShape& shape, const Mix& mix, const SynthOptions& options,
-                  const SinkOpener& open) {
+                  const gguf::SinkOpener& open) {
   const std::vector<SynthTensor> tensors = TensorsOf(shape);
   SLUICE_TRY_ASSIGN(gguf::Writer writer, MakeWriter(shape, mix, tensors));
   SLUICE_TRY_ASSIGN(const uint64_t file_bytes, writer.FileBytes());

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "base/result.h"
@@ -28,11 +27,8 @@ struct SynthOptions {
   std::function<bool(uint64_t written_bytes, uint64_t total_bytes)> progress;
 };
 
-// Opens what the file is written to, told its size.
-using SinkOpener = std::function<Result<std::unique_ptr<gguf::ByteSink>>(uint64_t file_bytes)>;
-
 Status Synthesize(const SynthShape& shape, const Mix& mix, const SynthOptions& options,
-                  const SinkOpener& open);
+                  const gguf::SinkOpener& open);
 // The same into a file, which appears when it is whole. Errors: those of gguf::CreateFileSink.
 Status SynthesizeFile(const SynthShape& shape, const Mix& mix, const SynthOptions& options,
                       const std::string& path);

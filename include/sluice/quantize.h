@@ -1,0 +1,6 @@
+// A model file in other weight types, with the error of every tensor.
+#pragma once
+
+#include "quantize/importance_file.h"
+#include "quantize/mix.h"
+#include "quantize/quantizer.h"
