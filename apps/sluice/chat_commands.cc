@@ -145,9 +145,9 @@ Status ChatLoop::Stats(const std::string&) {
   if (!last_figures_.empty()) Note("last answer   " + last_figures_);
   Note(fmt::format("context       {} of {} tokens held, {} messages", conversation_->held_tokens(),
                    conversation_->context_length(), conversation_->messages().size()));
-  const UsageFigures usage = ProcessUsage();
-  Note(fmt::format("memory        {} now, {} at most; budget {}", FormatBytes(usage.rss_bytes),
-                   FormatBytes(usage.peak_rss_bytes), opened_.engine->budget_origin()));
+  const platform::ProcessMemory memory = platform::ReadProcessMemory();
+  Note(fmt::format("memory        {} now, {} at most; budget {}", FormatBytesOr(memory.rss_bytes),
+                   FormatBytesOr(memory.peak_rss_bytes), opened_.engine->budget_origin()));
   Note(fmt::format("conversation  '{}' in {}", name_, store_.folder()));
   return {};
 }

@@ -2,19 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/units.h"
+#include "platform/memory_info.h"
 #include "sluice/conversation.h"
 #include "sluice/engine.h"
 
 namespace sluice {
 
-struct UsageFigures {
-  uint64_t rss_bytes = 0;
-  uint64_t peak_rss_bytes = 0;
-};
-UsageFigures ProcessUsage();
+// "61.2 MiB", or "unknown" where the system doesn't say.
+std::string FormatBytesOr(std::optional<uint64_t> bytes, std::string_view otherwise = "unknown");
 
 // "12 tokens at 310 tok/s (prompt 24 at 1210 tok/s), first after 0.03 s · memory 61.2 MiB of 15.3 GiB · avx512vnni, 2
 // threads"

@@ -19,10 +19,10 @@ Result<SystemMemory> ReadSystemMemory(const std::string& root) {
 
 ProcessMemory ReadProcessMemory(const std::string& root) {
   const std::string table = ReadSystemFile(root + "/proc/self/status").value_or("");
-  return {.rss_bytes = FindKilobytes(table, "VmRSS").value_or(0),
-          .peak_rss_bytes = FindKilobytes(table, "VmHWM").value_or(0),
-          .virtual_bytes = FindKilobytes(table, "VmSize").value_or(0),
-          .swap_bytes = FindKilobytes(table, "VmSwap").value_or(0)};
+  return {.rss_bytes = FindKilobytes(table, "VmRSS"),
+          .peak_rss_bytes = FindKilobytes(table, "VmHWM"),
+          .virtual_bytes = FindKilobytes(table, "VmSize"),
+          .swap_bytes = FindKilobytes(table, "VmSwap")};
 }
 
 std::optional<uint64_t> ReadProportionalBytes(const std::string& root) {

@@ -20,12 +20,12 @@ struct SystemMemory {
 Result<SystemMemory> ReadSystemMemory(const std::string& root = "");
 
 struct ProcessMemory {
-  uint64_t rss_bytes = 0;       // resident now
-  uint64_t peak_rss_bytes = 0;  // the most that ever was
-  uint64_t virtual_bytes = 0;
-  uint64_t swap_bytes = 0;
+  std::optional<uint64_t> rss_bytes;       // resident now
+  std::optional<uint64_t> peak_rss_bytes;  // the most that ever was
+  std::optional<uint64_t> virtual_bytes;
+  std::optional<uint64_t> swap_bytes;
 };
-// Of this process; 0 for a figure that the kernel doesn't give.
+// Of this process; nothing for a figure that the kernel doesn't give.
 ProcessMemory ReadProcessMemory(const std::string& root = "");
 // Resident, with pages that several processes share divided among them. Walks all page tables: milliseconds
 // for a large process. nullopt where the kernel doesn't give it.

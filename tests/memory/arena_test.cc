@@ -81,7 +81,7 @@ TEST(ArenaTest, ARefusalLeavesTheLedgerAsItWas) {
 
 TEST(ArenaTest, TouchedMemoryIsThere) {
   Ledger ledger(Ledger::kUnlimited);
-  const uint64_t before = platform::ReadProcessMemory().rss_bytes;
+  const uint64_t before = platform::ReadProcessMemory().rss_bytes.value_or(0);
   const Arena arena = *Arena::Create(16 * kMiB, Account::kKv, ledger, {.touch = true});
   EXPECT_GE(platform::ReadProcessMemory().rss_bytes, before + 15 * kMiB);
 }

@@ -43,9 +43,15 @@ TEST(MemoryInfoTest, Process) {
   EXPECT_EQ(ReadProportionalBytes(root.path()), 350 * kKiB);
 }
 
-TEST(MemoryInfoTest, ProcessFiguresThatAreMissingAreZero) {
+TEST(MemoryInfoTest, ProcessFiguresThatAreMissingAreUnknown) {
   const TempFolder root;
-  EXPECT_EQ(ReadProcessMemory(root.path()).rss_bytes, 0u);
+  EXPECT_EQ(ReadProcessMemory(root.path()).rss_bytes, std::nullopt);
+  root.Write("proc/self/status", "VmSize:\t 900 kB\nVmHWM:\t  5 MB\nVmRSS:\t  -4 kB\n");
+  const ProcessMemory odd = ReadProcessMemory(root.path());
+  EXPECT_EQ(odd.virtual_bytes, 900 * kKiB);
+  EXPECT_EQ(odd.peak_rss_bytes, std::nullopt);
+  EXPECT_EQ(odd.rss_bytes, std::nullopt);
+  EXPECT_EQ(odd.swap_bytes, std::nullopt);
   EXPECT_EQ(ReadProportionalBytes(root.path()), std::nullopt);
 }
 
@@ -95,8 +101,9 @@ TEST(MemoryInfoTest, ThisMachine) {
   ASSERT_TRUE(memory) << memory.error().message;
   EXPECT_LE(memory->available_bytes, memory->total_bytes);
   const ProcessMemory process = ReadProcessMemory();
-  EXPECT_GT(process.rss_bytes, 0u);
-  EXPECT_GE(process.virtual_bytes, process.rss_bytes);
+  ASSERT_TRUE(process.rss_bytes && process.virtual_bytes);
+  EXPECT_GT(*process.rss_bytes, 0u);
+  EXPECT_GE(*process.virtual_bytes, *process.rss_bytes);
 }
 
 }  // namespace
