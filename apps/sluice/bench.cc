@@ -6,9 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "answer_printer.h"
 #include "command.h"
 #include "options.h"
 #include "output.h"
+#include "stats_report.h"
 
 namespace sluice::app {
 
@@ -17,6 +19,7 @@ namespace {
 struct BenchFlags {
   ModelFlags model;
   BenchOptions options;
+  ObserveFlags observe;
   bool json = false;
 };
 
@@ -24,11 +27,16 @@ struct BenchFlags {
 constexpr char kAllLevels[] = "levels";
 
 Result<int> RunFusionBench(BenchFlags flags) {
+  if (!flags.observe.trace.empty() || flags.observe.stats) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--stats and --trace are of one run: give --fusion the level to measure");
+  }
   flags.model.fusion = runtime::FusionName(runtime::Fusion::kNone);  // room for the one that takes the most
   SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
   if (flags.options.conversation.context_length == 0)
     flags.options.conversation.context_length = BenchContext(flags.options);
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.options.conversation, flags.json));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened,
+                    OpenModel(flags.model, flags.options.conversation, {.quiet = flags.json}));
   SLUICE_TRY_ASSIGN(
       const std::vector<FusionReport> reports,
       BenchFusion(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
@@ -64,10 +72,22 @@ Result<int> RunBench(BenchFlags flags) {
   SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
   if (flags.options.conversation.context_length == 0)
     flags.options.conversation.context_length = BenchContext(flags.options);
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, flags.options.conversation, flags.json,
-                                                        flags.options.roofs ? kBenchReserveBytes : 0));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened,
+                    OpenModel(flags.model, flags.options.conversation,
+                              {.quiet = flags.json,
+                               .reserve_bytes = flags.options.roofs ? kBenchReserveBytes : 0,
+                               .trace = flags.observe.trace}));
+  LoadingProgress progress(*opened.model, "");
+  flags.options.trace = opened.trace.get();
+  flags.options.progress = [&](int64_t done, int64_t total) { return progress.Show(done, total); };
   SLUICE_TRY_ASSIGN(const BenchReport report,
                     Bench(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
+  progress.Clear();
+  SLUICE_TRY(opened.FinishTrace());
+  // The roof beside the samples says more than one of another day.
+  const double roof = report.roof_bytes_per_second();
+  const plan::Bound bound =
+      roof > 0 ? FindBound(report.stats, roof) : BoundOnThisDevice(*opened.engine, report.stats);
   constexpr double kGiga = 1e9;
   if (flags.json) {
     nlohmann::ordered_json json;
@@ -85,12 +105,12 @@ Result<int> RunBench(BenchFlags flags) {
     json["depth"] = flags.options.depth;
     json["decode_tokens_per_second"] = report.decode_tokens_per_second();
     json["decode_bytes_per_second"] = report.decode_bytes_per_second();
-    json["bytes_read_per_token"] = report.bytes_read_per_token;
-    json["stall_seconds_per_token"] = report.stall_seconds_per_token;
+    json["bytes_read_per_token"] = JsonOrNull(report.decoding.bytes_read_per_token());
+    json["stall_seconds_per_token"] = JsonOrNull(report.decoding.stall_seconds_per_token());
     const weights::WeightStore& store = opened.model->parts().store();
     for (size_t i = 0; i < memory::kAccountCount; ++i)
       json["ledger"][std::string(memory::AccountName(static_cast<memory::Account>(i)))] =
-          report.ledger.used_bytes[i];
+          report.stats.ledger.used_bytes[i];
     json["residency"] = weights::ResidencyName(store.options().residency);
     json["io"] = store.io_backend();
     json["pinned_bytes"] = store.pinned_bytes();
@@ -101,7 +121,9 @@ Result<int> RunBench(BenchFlags flags) {
       json["decode_samples"].push_back({sample.tokens_per_second, sample.roof_bytes_per_second});
     for (const BenchSample& sample : report.prefill)
       json["prefill_samples"].push_back(sample.tokens_per_second);
+    if (flags.observe.stats) json["stats"] = StatsJson(report.stats, bound);
     std::cout << json.dump(2) << "\n";
+    if (flags.observe.stats) PrintStats(report.stats, bound);
     return kExitOk;
   }
   std::printf("%s, %s a token, %.*s, %d threads, medians of %d\n", opened.model->config().name.c_str(),
@@ -120,13 +142,15 @@ Result<int> RunBench(BenchFlags flags) {
         static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
         report.decode_bytes_per_second() / kGiga, report.roof_bytes_per_second() / kGiga,
         report.decode_share_of_roof());
-    if (report.bytes_read_per_token > 0) {
-      std::printf(", %.2f GB a token from storage, waited for %.0f ms", report.bytes_read_per_token / kGiga,
-                  report.stall_seconds_per_token * 1e3);
+    if (report.decoding.bytes_read_per_token().value_or(0) > 0) {
+      std::printf(", %.2f GB a token from storage", *report.decoding.bytes_read_per_token() / kGiga);
+      if (const auto stall = report.decoding.stall_seconds_per_token())
+        std::printf(", waited for %.0f ms", *stall * 1e3);
     }
     if (flags.options.depth > 0) std::printf(" (at depth %lld)", static_cast<long long>(flags.options.depth));
     std::printf("\n");
   }
+  if (flags.observe.stats) PrintStats(report.stats, bound);
   return kExitOk;
 }
 
@@ -149,6 +173,7 @@ void AddBench(CLI::App& app, Action& action) {
       ->description(
           "Without a value: memory and time with each level of fused operators; else the level to measure");
   command->add_flag("!--no-roof", flags->options.roofs, "Don't measure the machine's own roofs beside");
+  flags->observe.AddTo(*command);
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   command->final_callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });
 }

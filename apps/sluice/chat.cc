@@ -18,6 +18,7 @@ struct ChatFlags {
   AnswerFlags answer;
   std::string system;
   std::optional<std::string> resume;  // "": the conversation of last time
+  ObserveFlags observe;
   bool quiet = false, no_save = false;
 };
 
@@ -25,6 +26,7 @@ Result<int> Chat(const ChatFlags& flags) {
   ChatSettings settings{.system = flags.system,
                         .interactive = CanEditLines(),
                         .quiet = flags.quiet,
+                        .stats = flags.observe.stats,
                         .save = !flags.no_save};
   SLUICE_TRY_ASSIGN(settings.answer, flags.answer.Answer());
   SLUICE_TRY_ASSIGN(ConversationOptions options, flags.model.Conversation(kv::Overflow::kWindow));
@@ -38,11 +40,12 @@ Result<int> Chat(const ChatFlags& flags) {
     resumed = names.front();
   }
 
-  SLUICE_TRY_ASSIGN(OpenedModel opened, OpenModel(flags.model, options, false));
+  SLUICE_TRY_ASSIGN(OpenedModel opened, OpenModel(flags.model, options, {.trace = flags.observe.trace}));
   SLUICE_TRY_ASSIGN(settings.answer.sampling, flags.sampling.Over(opened.model->sampling()));
   const bool said = !flags.model.overflow.empty() || flags.model.window != 0;
   if (!said && !Conversation::GoesOn(*opened.model)) options.overflow = kv::Overflow::kStop;
   SLUICE_TRY_ASSIGN(auto conversation, Conversation::Create(*opened.engine, opened.model, options));
+  opened.BeginTrace(*conversation);
   MessageReader reader(settings.interactive, flags.no_save ? "" : folders.data + "/chat_history");
   ChatLoop loop(std::move(opened), std::move(conversation), std::move(store), std::move(reader), std::move(settings));
   if (flags.resume) {
@@ -62,6 +65,7 @@ void AddChat(CLI::App& app, Action& action) {
       ->expected(0, 1)
       ->type_name("[NAME]");
   command->add_flag("--no-save", flags->no_save, "Don't keep the conversation and what is typed");
+  flags->observe.AddTo(*command);
   command->add_flag("--quiet", flags->quiet, "No line of figures under an answer");
   flags->answer.AddTo(*command);
   flags->sampling.AddTo(*command);

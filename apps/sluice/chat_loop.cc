@@ -10,6 +10,7 @@
 #include "glyphs.h"
 #include "output.h"
 #include "sluice/usage.h"
+#include "stats_report.h"
 
 namespace sluice::app {
 
@@ -45,6 +46,12 @@ void ChatLoop::Greet() {
 
 Result<int> ChatLoop::Run() {
   if (settings_.interactive) Greet();
+  Result<int> talked = Talk();
+  SLUICE_TRY(opened_.FinishTrace());
+  return talked;
+}
+
+Result<int> ChatLoop::Talk() {
   int exit_code = kExitOk;
   while (!leaving_) {
     if (settings_.interactive) ResetInterrupted();  // a Ctrl-C that stopped an answer has done its work
@@ -75,7 +82,7 @@ Status ChatLoop::Send(const std::string& text) {
 
 Status ChatLoop::Answer() {
   AnswerOptions options = settings_.answer;
-  ProgressLine progress("reading");
+  LoadingProgress progress(*opened_.model, "reading");
   Watch(options, progress);
   AnswerPrinter printer;
   bool began = false;
@@ -95,6 +102,10 @@ Status ChatLoop::Answer() {
   ExplainEnd(*answer);
   ExplainOverflow();
   if (!settings_.quiet) Note(Dimmed(last_figures_));
+  if (settings_.stats) {
+    const sluice::Stats stats = GatherStats(*opened_.engine, *opened_.model, answer->reading, answer->answering);
+    PrintStats(stats, BoundOnThisDevice(*opened_.engine, stats));
+  }
   Autosave();
   return {};
 }

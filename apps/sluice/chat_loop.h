@@ -22,6 +22,7 @@ struct ChatSettings {
   AnswerOptions answer;
   bool interactive = false;  // there is a person: greet, prompt, and let mistakes pass
   bool quiet = false;        // no line of figures under an answer
+  bool stats = false;        // a table of them under an answer
   bool save = true;          // keep the conversation after every answer
 };
 
@@ -32,7 +33,7 @@ class ChatLoop {
 
   // Goes on with a saved conversation. Errors: those of ConversationStore::Load.
   Status Load(const std::string& name);
-  // Until the person leaves; the exit code.
+  // Until the person leaves; the exit code. Errors: those of writing a trace.
   Result<int> Run();
 
  private:
@@ -62,6 +63,7 @@ class ChatLoop {
   Status AttachFile(const std::string& path);
 
   void Greet();
+  Result<int> Talk();
   // Sends a message and shows the answer. When there is none, the conversation is as it was before.
   Status Send(const std::string& text);
   // Answers what was said last. An error means that nothing was added to the conversation.

@@ -67,7 +67,7 @@ Result<int> Eval(const EvalFlags& flags) {
     return Fail(ErrorCode::kInvalidArgument, "nothing to measure: give --ppl TEXT or --questions FILE");
   }
   SLUICE_TRY_ASSIGN(ConversationOptions options, flags.model.Conversation());
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, flags.json));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, {.quiet = flags.json}));
   if (flags.kv_sweep) {
     return SweepKvTypes({.text_file = flags.text_file, .questions = flags.questions, .json = flags.json},
                         *opened.engine, opened.model, options);

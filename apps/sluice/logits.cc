@@ -22,7 +22,7 @@ struct LogitsFlags {
 Result<int> Logits(const LogitsFlags& flags) {
   SLUICE_TRY_ASSIGN(ConversationOptions options, flags.model.Conversation());
   if (options.context_length == 0) options.context_length = static_cast<int64_t>(flags.ids.size());
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, false));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, {}));
   std::vector<TokenId> ids = flags.ids;
   if (ids.empty()) {
     SLUICE_TRY_ASSIGN(ids, opened.model->EncodeText(flags.prompt));

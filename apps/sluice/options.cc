@@ -206,6 +206,11 @@ Result<sample::SamplerOptions> SamplingFlags::Over(sample::SamplerOptions option
   return options;
 }
 
+void ObserveFlags::AddTo(CLI::App& command) {
+  command.add_flag("--stats", stats, "On stderr: memory beside the plan, reads and waits, what bounded the speed");
+  command.add_option("--trace", trace, "Write a trace to this file, for `sluice plot`, Perfetto or chrome://tracing");
+}
+
 void AnswerFlags::AddTo(CLI::App& command) {
   command.add_option("-n,--max-tokens,--predict", max_tokens,
                      "Most tokens of an answer (default: what the context has "
@@ -238,19 +243,21 @@ Status ParseThinking(std::string_view flag, const std::string& value, AnswerOpti
   return {};
 }
 
-Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions& conversation, bool quiet,
-                              uint64_t reserve_bytes) {
+Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions& conversation, const OpenOptions& open) {
   SLUICE_TRY_ASSIGN(EngineOptions engine_options, flags.Engine());
   SLUICE_TRY_ASSIGN(ModelOptions options, flags.Model(conversation));
   SLUICE_TRY_ASSIGN(const std::string path, ResolveModel(flags.model));
-  engine_options.log = [quiet](LogLevel level, const std::string& text) {
+  engine_options.log = [quiet = open.quiet](LogLevel level, const std::string& text) {
     if (!quiet || level == LogLevel::kWarning) Note(text);
   };
   OpenedModel opened;
   SLUICE_TRY_ASSIGN(opened.engine, Engine::Create(engine_options));
-  options.reserve_bytes = reserve_bytes;
+  if (!open.trace.empty()) {
+    SLUICE_TRY_ASSIGN(opened.trace, Trace::Create(*opened.engine, open.trace));
+  }
+  options.reserve_bytes = open.reserve_bytes;
   SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path, options));
-  if (quiet) return opened;
+  if (open.quiet) return opened;
   for (const std::string& warning : opened.model->warnings()) Note(Printable(warning));
   const plan::Plan& plan = opened.model->plan();
   for (const std::string& step : plan.steps) Note(step);

@@ -13,6 +13,7 @@
 #include "sluice/engine.h"
 #include "sluice/model.h"
 #include "sluice/result.h"
+#include "sluice/trace.h"
 
 namespace sluice::app {
 
@@ -56,6 +57,14 @@ struct SamplingFlags {
   Result<sample::SamplerOptions> Over(sample::SamplerOptions defaults) const;
 };
 
+// What is shown and written down of a run.
+struct ObserveFlags {
+  bool stats = false;
+  std::string trace;  // a file; empty: none
+
+  void AddTo(CLI::App& command);
+};
+
 // How an answer is asked for.
 struct AnswerFlags {
   int64_t max_tokens = 0;
@@ -72,13 +81,24 @@ struct AnswerFlags {
 Status ParseThinking(std::string_view flag, const std::string& value, AnswerOptions* options);
 
 // The model of `flags` on a new engine, with room for one conversation at a time. Warnings and what the plan
-// had to give up are shown on stderr unless `quiet`. `reserve_bytes` of the budget are left for others.
+// had to give up are shown on stderr unless `quiet`. `reserve_bytes` of the budget are left for others. A
+// trace's file is made before the model is looked at; passes are written down in it from BeginTrace on.
 struct OpenedModel {
   std::unique_ptr<sluice::Engine> engine;
   std::shared_ptr<const sluice::Model> model;
+  std::unique_ptr<Trace> trace;  // null for none
+
+  void BeginTrace(sluice::Conversation& conversation) const {
+    if (trace != nullptr) trace->Begin(*model, conversation.session());
+  }
+  Status FinishTrace() const { return trace == nullptr ? Status() : trace->Finish(); }
 };
-Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions& conversation, bool quiet,
-                              uint64_t reserve_bytes = 0);
+struct OpenOptions {
+  bool quiet = false;
+  uint64_t reserve_bytes = 0;
+  std::string trace;  // a file; empty: none
+};
+Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions& conversation, const OpenOptions& options);
 
 // A number from text such as "-inf" or "1.5".
 Result<double> ParseNumber(const std::string& text);

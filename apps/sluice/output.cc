@@ -28,18 +28,30 @@ std::string Dimmed(std::string_view text) {
   return fmt::format("\033[2m{}\033[0m", text);
 }
 
-void ProgressLine::Show(double done, double total) {
-  const TimePoint now = std::chrono::steady_clock::now();
+ProgressLine::ProgressLine(std::string what, double done_before, TimePoint (*now)())
+    : what_(std::move(what)),
+      done_before_(done_before),
+      now_(now),
+      terminal_(platform::IsTerminal(STDERR_FILENO)),
+      start_(now()),
+      last_(start_) {}
+
+bool ProgressLine::due() const {
+  const TimePoint now = now_();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double since_last = std::chrono::duration<double>(now - last_).count();
-  const bool terminal = platform::IsTerminal(STDERR_FILENO);
-  if (elapsed < 0.5 || since_last < (terminal ? 0.1 : 10.0) || total <= 0 || done <= 0) return;
-  last_ = now;
-  const std::string line =
-      fmt::format("{} {:.0f} %, {}", what_, 100 * done / total, Remaining(elapsed * (total - done) / done));
-  std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line.c_str());
+  return elapsed >= 0.5 && since_last >= (terminal_ ? 0.1 : 10.0);
+}
+
+void ProgressLine::Show(double done, double total) {
+  if (total <= 0 || done <= done_before_ || !due()) return;
+  last_ = now_();
+  const double elapsed = std::chrono::duration<double>(last_ - start_).count();
+  const std::string line = fmt::format("{} {:.0f} %, {}", what_, 100 * done / total,
+                                       Remaining(elapsed * (total - done) / (done - done_before_)));
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
-  shown_ = terminal;
+  shown_ = terminal_;
 }
 
 void ProgressLine::Clear() {

@@ -23,16 +23,23 @@ void ResetInterrupted();
 // than half a second shows nothing.
 class ProgressLine {
  public:
-  explicit ProgressLine(std::string what) : what_(std::move(what)) {}
+  using TimePoint = std::chrono::steady_clock::time_point;
+  // `done_before`: what was done already, in no time that counts.
+  // `now` tells the time.
+  explicit ProgressLine(std::string what, double done_before = 0, TimePoint (*now)() = &std::chrono::steady_clock::now);
   ~ProgressLine() { Clear(); }
   void Show(double done, double total);
+  // Whether Show would look at what it is given: for figures that take long to gather.
+  bool due() const;
   void Clear();
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
   std::string what_;
-  TimePoint start_ = std::chrono::steady_clock::now();
-  TimePoint last_ = start_;
+  double done_before_;
+  TimePoint (*now_)();
+  bool terminal_;
+  TimePoint start_;
+  TimePoint last_;  // that it was shown
   bool shown_ = false;
 };
 

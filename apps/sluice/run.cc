@@ -13,6 +13,7 @@
 #include "output.h"
 #include "sluice/terminal.h"
 #include "sluice/usage.h"
+#include "stats_report.h"
 
 namespace sluice::app {
 
@@ -26,6 +27,7 @@ struct RunFlags {
   AnswerFlags answer;
   std::string prompt, prompt_base64, file, system;
   std::string snapshot;
+  ObserveFlags observe;
   bool raw = false, json = false;
 };
 
@@ -53,7 +55,7 @@ Result<std::string> ReadPrompt(const RunFlags& flags) {
   return prompt;
 }
 
-void PrintJson(const Answer& answer, const Engine& engine, const plan::Plan& plan) {
+void PrintJson(const Answer& answer, const Engine& engine, const plan::Plan& plan, const Stats& stats) {
   nlohmann::ordered_json json;
   json["text"] = answer.generation.text;
   json["text_base64"] = EncodeBase64(answer.generation.text);
@@ -67,13 +69,14 @@ void PrintJson(const Answer& answer, const Engine& engine, const plan::Plan& pla
   json["ttft_ms"] = answer.first_token_seconds * 1000;
   json["prefill_tokens_per_second"] = answer.prefill_tokens_per_second();
   json["decode_tokens_per_second"] = answer.decode_tokens_per_second();
-  json["peak_rss_bytes"] = ProcessUsage().peak_rss_bytes;
+  json["peak_rss_bytes"] = JsonOrNull(stats.process.peak_rss_bytes);
   json["threads"] = engine.threads();
   json["kernels"] = engine.kernels();
   json["kv_k_type"] = kv::Name(plan.kv.k_type);
   json["kv_v_type"] = kv::Name(plan.kv.v_type);
   json["seed"] = answer.seed;
   if (!answer.hint.empty()) json["hint"] = answer.hint;
+  json["stats"] = StatsJson(stats, BoundOnThisDevice(engine, stats));
   std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
@@ -81,7 +84,8 @@ Result<int> Run(const RunFlags& flags) {
   SLUICE_TRY_ASSIGN(AnswerOptions options, flags.answer.Answer());
   SLUICE_TRY_ASSIGN(const ConversationOptions conversation_options, flags.model.Conversation());
   SLUICE_TRY_ASSIGN(const std::string prompt, ReadPrompt(flags));
-  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, conversation_options, flags.json));
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, conversation_options,
+                                                        {.quiet = flags.json, .trace = flags.observe.trace}));
   SLUICE_TRY_ASSIGN(options.sampling, flags.sampling.Over(opened.model->sampling()));
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(*opened.engine, opened.model, conversation_options));
   if (!flags.snapshot.empty()) {
@@ -90,7 +94,8 @@ Result<int> Run(const RunFlags& flags) {
     if (!loaded && loaded.error().code != ErrorCode::kNotFound && !flags.json)
       Note("the prompt is read anew: " + Printable(loaded.error().message));
   }
-  ProgressLine progress("reading the prompt");
+  opened.BeginTrace(*conversation);
+  LoadingProgress progress(*opened.model, "reading the prompt");
   Watch(options, progress);
 
   AnswerPrinter printer;
@@ -104,13 +109,16 @@ Result<int> Run(const RunFlags& flags) {
     conversation->Add(chat::TextMessage("user", prompt));
     SLUICE_TRY_ASSIGN(answer, conversation->Reply(options, sink));
   }
+  const Stats stats = GatherStats(*opened.engine, *opened.model, answer.reading, answer.answering);
   if (flags.json) {
-    PrintJson(answer, *opened.engine, opened.model->plan());
+    PrintJson(answer, *opened.engine, opened.model->plan(), stats);
   } else {
     printer.Finish();
     if (!answer.hint.empty()) Note(answer.hint);
     Note(Dimmed(SpeedLine(answer, *opened.engine)));
   }
+  if (flags.observe.stats) PrintStats(stats, BoundOnThisDevice(*opened.engine, stats));
+  SLUICE_TRY(opened.FinishTrace());
   return answer.generation.finish == session::FinishReason::kInterrupted ? kExitInterrupted : kExitOk;
 }
 
@@ -127,6 +135,7 @@ void AddRun(CLI::App& app, Action& action) {
   command->add_option("--snapshot", flags->snapshot,
                       "Keep the model's state in this file, and begin with what it has: nothing is read twice");
   command->add_flag("--raw", flags->raw, "Continue the prompt as it is, without the chat template");
+  flags->observe.AddTo(*command);
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   flags->answer.AddTo(*command);
   flags->sampling.AddTo(*command);

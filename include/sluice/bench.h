@@ -10,6 +10,8 @@
 #include "sluice/conversation.h"
 #include "sluice/engine.h"
 #include "sluice/model.h"
+#include "sluice/stats.h"
+#include "sluice/trace.h"
 
 namespace sluice {
 
@@ -18,7 +20,9 @@ struct BenchOptions {
   int64_t decode_tokens = 64;   // one by one (0: not measured)
   int64_t depth = 0;            // tokens that are already held when decoding begins
   int repetitions = 5;
-  bool roofs = true;  // measured too, in memory of their own
+  bool roofs = true;               // measured too, in memory of their own
+  Trace* trace = nullptr;          // that the passes are written down in
+  session::ReadProgress progress;  // of the first pass, which loads the weights
   ConversationOptions conversation;
 };
 
@@ -40,9 +44,8 @@ struct BenchReport {
   uint64_t weight_bytes_per_token = 0;
   uint64_t multiplications_per_token = 0;  // multiply-adds in the weight matrices
   std::string_view roof_pattern;
-  // While decoding, for each token: bytes read from storage, and seconds that workers waited for them.
-  double bytes_read_per_token = 0, stall_seconds_per_token = 0;
-  memory::LedgerSnapshot ledger;  // with model and conversation, the roofs' buffer under reserve
+  WorkFigures decoding;  // all repetitions together
+  Stats stats;  // at the end, with model and conversation, the roofs' buffer under reserve
 
   // Medians over the samples; 0 without samples.
   double prefill_tokens_per_second() const;

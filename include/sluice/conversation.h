@@ -23,6 +23,7 @@
 #include "sluice/conversation_options.h"
 #include "sluice/engine.h"
 #include "sluice/model.h"
+#include "sluice/work_figures.h"
 
 namespace sluice {
 
@@ -46,6 +47,8 @@ struct Answer {
   double read_seconds = 0;    // reading the rest
   double first_token_seconds = 0;  // from the call to the first token drawn
   double decode_seconds = 0;       // from there to the end
+  WorkFigures reading;             // what reading the rest took
+  WorkFigures answering;           // and the tokens after the first
   uint64_t seed = 0;               // that was used
   std::string hint;                // one sentence when the answer loops or is not text, else empty
 

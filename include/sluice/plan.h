@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,9 @@ class PlanSubject {
 // the file at `model_path`, or, where that is empty or too small, with a scratch file in the cache folder.
 Result<plan::DeviceProfile> ThisDevice(const Engine& engine, const std::string& cache_folder,
                                        const std::string& model_path, bool again = false);
+
+// What was measured of this machine before and is kept in `cache_folder`, if anything is; nothing is measured.
+std::optional<plan::DeviceProfile> MeasuredDevice(const Engine& engine, const std::string& cache_folder);
 
 // A built-in device by name, or a profile from a JSON file. Errors: kNotFound, naming the devices there are.
 Result<plan::DeviceProfile> NamedDevice(const std::string& name_or_file);

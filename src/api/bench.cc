@@ -127,6 +127,7 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
   report.multiplications_per_token = model->parts().weights().multiplications_per_token;
   SLUICE_TRY_ASSIGN(const auto conversation, Conversation::Create(engine, model, ConversationFor(options)));
   session::Session& session = conversation->session();
+  if (options.trace != nullptr) options.trace->Begin(*model, session);
   std::optional<plan::Roof> roof;
   if (options.roofs) {
     const uint64_t room = engine.context().ledger->Snapshot().available_bytes();
@@ -139,17 +140,19 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
   const std::vector<TokenId> ids = IdsFor(options, model->config().vocab_size);
 
   // One round that doesn't count: pages are touched, clocks rise.
-  SLUICE_TRY(ReadAnew(session, std::span(ids).first(std::min<size_t>(ids.size(), 16))));
-  const weights::WeightStore& store = model->parts().store();
-  weights::StoreStats while_decoding;
+  SLUICE_TRY(session.Read(std::span(ids).first(std::min<size_t>(ids.size(), 16)), options.progress));
+  WorkMeter meter(engine, session);
+  WorkFigures prompt;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
     if (!go_on()) return Fail(ErrorCode::kInterrupted, "stopped");
     if (options.prompt_tokens > 0) {
       const double before = plan::MeasurePeaks(engine.context()).int8_macs_per_second;
+      static_cast<void>(meter.Lap());
       SLUICE_TRY_ASSIGN(const double seconds, SecondsOf(clock, [&] {
                           return ReadAnew(session,
                                           std::span(ids).first(static_cast<size_t>(options.prompt_tokens)));
                         }));
+      prompt += meter.Lap();
       const double after = plan::MeasurePeaks(engine.context()).int8_macs_per_second;
       report.prefill.push_back({.tokens_per_second = static_cast<double>(options.prompt_tokens) / seconds,
                                 .int8_macs_per_second = (before + after) / 2});
@@ -159,12 +162,10 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
       if (options.depth > 0)
         SLUICE_TRY(ReadAnew(session, std::span(ids).first(static_cast<size_t>(options.depth))));
       const plan::RoofReading before = reading();
-      const weights::StoreStats start = store.stats();
+      static_cast<void>(meter.Lap());
       SLUICE_TRY_ASSIGN(const double seconds,
                         SecondsOf(clock, [&] { return Decode(session, options, ids); }));
-      const weights::StoreStats end = store.stats();
-      while_decoding.bytes_read += end.bytes_read - start.bytes_read;
-      while_decoding.stall_seconds += end.stall_seconds - start.stall_seconds;
+      report.decoding += meter.Lap();
       const plan::RoofReading after = reading();
       report.roof_pattern = before.pattern;
       report.decode.push_back(
@@ -172,11 +173,9 @@ Result<BenchReport> Bench(const Engine& engine, std::shared_ptr<const Model> mod
            .roof_bytes_per_second = (before.bytes_per_second + after.bytes_per_second) / 2});
     }
   }
-  const double tokens =
-      static_cast<double>(std::max<int64_t>(1, options.decode_tokens * options.repetitions));
-  report.bytes_read_per_token = static_cast<double>(while_decoding.bytes_read) / tokens;
-  report.ledger = engine.context().ledger->Snapshot();
-  report.stall_seconds_per_token = while_decoding.stall_seconds / tokens;
+  prompt.tokens = options.prompt_tokens * options.repetitions;
+  report.decoding.tokens = report.decoding.passes;
+  report.stats = GatherStats(engine, *model, prompt, report.decoding);
   return report;
 }
 

@@ -181,11 +181,14 @@ Result<Answer> Conversation::Impl::Run(Conversation& self, std::span<const Token
                                             }}));
   const Clock& clock = *engine.context().clock;
   const double start = clock.NowSeconds();
+  WorkMeter meter(engine, *session);
   Answer answer;
   answer.seed = *sampling.seed;
   answer.prompt_tokens = static_cast<int64_t>(ids.size());
   SLUICE_TRY_ASSIGN(answer.cached_tokens, session->Read(ids, options.progress));
   answer.read_seconds = clock.NowSeconds() - start;
+  answer.reading = meter.Lap();
+  answer.reading.tokens = answer.prompt_tokens - answer.cached_tokens;
   // What a snapshot has of the drawing holds where its tokens are the beginning of this prompt.
   std::span<const TokenId> unheard = ids;
   if (loaded && !options.sampling.seed && answer.cached_tokens == loaded_tokens && sampler->Restore(*loaded))
@@ -202,11 +205,16 @@ Result<Answer> Conversation::Impl::Run(Conversation& self, std::span<const Token
   sample::AnswerQuality quality;
   double first_token = 0;
   generate.on_token = [&](TokenId id, std::string_view shown) {
-    if (first_token == 0) first_token = clock.NowSeconds();
+    if (first_token == 0) {
+      first_token = clock.NowSeconds();
+      static_cast<void>(meter.Lap());  // drawing it, and a snapshot
+    }
     quality.Add(id, shown);
   };
   SLUICE_TRY_ASSIGN(answer.generation, session::Generate(*session, capabilities, *sampler, generate, sink));
   const double end = clock.NowSeconds();
+  answer.answering = meter.Lap();
+  answer.answering.tokens = answer.answering.passes;
   if (!options.snapshot.empty()) SLUICE_TRY(self.Save(options.snapshot));
   if (first_token == 0) first_token = end;
   answer.first_token_seconds = first_token - start;

@@ -53,6 +53,11 @@ std::vector<plan::StorageRate> ProbeWithScratchFile(const runtime::Context& cont
   return rates;
 }
 
+// Where what was measured of this machine is kept.
+std::string ProfilePath(const Engine& engine, const std::string& cache_folder) {
+  return fmt::format("{}/device-{}.json", cache_folder, plan::Fingerprint(engine.context()));
+}
+
 }  // namespace
 
 struct PlanSubject::Impl {
@@ -143,19 +148,23 @@ Result<plan::ModelFacts> PlanSubject::InType(const quantize::Mix& mix) const {
   return model::FactsOf(impl_->config, tensors, impl_->facts.tokenizer_bytes);
 }
 
+std::optional<plan::DeviceProfile> MeasuredDevice(const Engine& engine, const std::string& cache_folder) {
+  const auto text = platform::ReadWholeFile(ProfilePath(engine, cache_folder), kMaxProfileBytes);
+  if (!text) return std::nullopt;
+  auto known = plan::ParseDevice(*text);
+  return known ? std::optional(*std::move(known)) : std::nullopt;
+}
+
 Result<plan::DeviceProfile> ThisDevice(const Engine& engine, const std::string& cache_folder,
                                        const std::string& model_path, bool again) {
   const runtime::Context& context = engine.context();
-  const std::string path = fmt::format("{}/device-{}.json", cache_folder, plan::Fingerprint(context));
   plan::DeviceProfile device;
   bool changed = true;
   std::error_code ignored;
   std::filesystem::create_directories(cache_folder, ignored);
-  if (const auto text = platform::ReadWholeFile(path, kMaxProfileBytes); text && !again) {
-    if (auto known = plan::ParseDevice(*text)) {
-      device = *std::move(known);
-      changed = false;
-    }
+  if (auto known = MeasuredDevice(engine, cache_folder); known && !again) {
+    device = *std::move(known);
+    changed = false;
   }
   if (changed) {
     context.log.Info("measuring this device, once: some seconds");
@@ -169,7 +178,7 @@ Result<plan::DeviceProfile> ThisDevice(const Engine& engine, const std::string& 
   if (changed) {
     // A measurement that can't be kept is made again next time.
     const auto keep = [&]() -> Status {
-      SLUICE_TRY_ASSIGN(platform::AtomicWriter writer, platform::AtomicWriter::Create(path));
+      SLUICE_TRY_ASSIGN(platform::AtomicWriter writer, platform::AtomicWriter::Create(ProfilePath(engine, cache_folder)));
       SLUICE_TRY(writer.Write(plan::ToJson(device)));
       return writer.Commit();
     };

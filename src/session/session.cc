@@ -170,6 +170,19 @@ void Session::TakeCheckpoint() {
   checkpoint_logits_ = logits_;
 }
 
+uint64_t Session::SeenBytes(int64_t length) const {
+  uint64_t bytes = 0;
+  const std::vector<kv::LayerShape>& layers = cache_->config().layers;
+  for (int layer = 0; layer < static_cast<int>(layers.size()); ++layer) {
+    const kv::Cache::View view = cache_->view(layer);
+    int64_t seen = view.window > 0 ? std::min(length, view.window + view.sinks) : length;
+    if (overflow() == kv::Overflow::kHeavy) seen = std::min(seen, context_length());
+    bytes += static_cast<uint64_t>(seen) * static_cast<uint64_t>(layers[static_cast<size_t>(layer)].n_kv_heads) *
+             (cache_->k_row_bytes(layer) + cache_->v_row_bytes(layer));
+  }
+  return bytes;
+}
+
 Status Session::Advance(TokenId id, const model::GoOn& go_on) {
   return Run({&id, 1}, 0, TakeLogits(), go_on);
 }

@@ -69,6 +69,8 @@ class Session {
   void set_tracer(runtime::Tracer* tracer) { forward_->set_tracer(tracer); }
   // Passes over the model so far.
   int64_t passes() const { return passes_; }
+  // Bytes of keys and values that a token sees when `length` tokens are held.
+  uint64_t SeenBytes(int64_t length) const;
 
   // What has been read so far.
   std::span<const TokenId> tokens() const { return tokens_; }
