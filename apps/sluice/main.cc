@@ -51,6 +51,7 @@ int Main(int argc, char** argv) {
   AddEval(app, action);
   AddPlan(app, action);
   AddBench(app, action);
+  AddPlot(app, action);
   AddSynth(app, action);
   AddQuantize(app, action);
   if (argc <= 1) {
