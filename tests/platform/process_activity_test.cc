@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
+#include "platform/mapping.h"
 #include "platform/temp_folder.h"
 
 namespace sluice::platform {
@@ -36,9 +35,11 @@ TEST(ProcessActivityTest, WhatIsMissingOrOddIsUnknown) {
 TEST(ProcessActivityTest, ThisProcess) {
   const ProcessActivity before = ReadProcessActivity();
   ASSERT_TRUE(before.minor_faults && before.major_faults);
-  std::vector<char> fresh(size_t{32} << 20, 1);
+  auto fresh = Mapping::Anonymous(size_t{32} << 20);
+  ASSERT_TRUE(fresh);
+  fresh->Touch();
   const ProcessActivity after = ReadProcessActivity();
-  EXPECT_GT(*after.minor_faults, *before.minor_faults) << fresh.size();
+  EXPECT_GT(*after.minor_faults, *before.minor_faults);
   EXPECT_GE(*after.major_faults, *before.major_faults);
 }
 
