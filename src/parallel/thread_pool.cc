@@ -143,6 +143,13 @@ void ThreadPool::Close() {
   if (job_.every_worker) gate_.fetch_and(~kOpen);
 }
 
+int ThreadPool::idle_workers() const {
+  const uint64_t gate = gate_.load(std::memory_order_relaxed);
+  // Once the gate is shut, the caller has nothing left and waits for the helpers.
+  const uint64_t busy = Entered(gate) - Finished(gate) + ((gate & kOpen) != 0 ? 1 : 0);
+  return std::clamp(size() - static_cast<int>(busy), 0, size() - 1);
+}
+
 // Enters the open job, unless it is the one that this helper was in last.
 bool ThreadPool::Enter(uint64_t* last_job) {
   uint64_t gate = gate_.load();

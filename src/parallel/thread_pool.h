@@ -43,6 +43,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
+  // Workers that have nothing to do in the call under way, or have not come to it yet: for statistics, at this
+  // moment. For a worker that is in it, so at most size() − 1.
+  int idle_workers() const;
 
   // Calls fn(worker) once on every worker, worker = 0 … size() − 1; returns when all have returned.
   template <typename F>

@@ -16,7 +16,7 @@ namespace sluice::plan {
 struct MeasuredWork {
   double seconds = 0;  // from its beginning to its end
   int workers = 1;
-  std::optional<double> stall_seconds;            // workers waiting for storage, the sum of all; none where nobody counts it
+  std::optional<double> stall_seconds;            // weights::StoreStats::stall_seconds; none where nobody counts it
   double memory_bytes = 0;                        // weights, keys and values that the passes went through
   std::optional<double> memory_bytes_per_second;  // that memory delivers to all workers; none where it was not measured
 };

@@ -148,6 +148,8 @@ const std::byte* const* WeightStore::AcquireSlowly(int slab) {
     return state.data.data();
   }
   const double start = context_.clock->NowSeconds();
+  const int idle_before = context_.pool->idle_workers();
+  ++waiting_;
   while (state.phase != Phase::kReady && !failure_) {
     ReadAhead();
     // A cache may have dropped what was there when reading passed it by.
@@ -159,7 +161,9 @@ const std::byte* const* WeightStore::AcquireSlowly(int slab) {
       changed_.wait(lock);
     }
   }
-  stats_.stall_seconds += context_.clock->NowSeconds() - start;
+  // Who has nothing left of an operation waits for its last slab, too; about so many did, for one of those that wait here.
+  const double idle = (idle_before + context_.pool->idle_workers()) / 2.0 / waiting_--;
+  stats_.stall_seconds += (context_.clock->NowSeconds() - start) * (1 + idle);
   ++state.users;
   return failure_ ? nullptr : state.data.data();
 }

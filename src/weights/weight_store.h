@@ -40,7 +40,9 @@ struct StoreStats {
   uint64_t short_reads = 0;     // resumed
   uint64_t slabs_evicted = 0;   // that had to make room
   uint64_t slabs_streamed = 0;  // that came in and will go
-  double stall_seconds = 0;     // workers waiting for storage, the sum of all
+  // Workers waiting for storage, the sum of all: those that wait for a slab, and those that have nothing to do
+  // but wait for them.
+  double stall_seconds = 0;
 };
 
 class WeightStore {
@@ -190,6 +192,7 @@ class WeightStore {
   int64_t pass_ = -1;
   int output_rounds_ = 0;           // of pass_
   bool in_pass_ = false;
+  int waiting_ = 0;                 // workers, for a slab
   bool somebody_waits_ = false;     // on the queue, with the mutex released
   std::optional<Error> failure_;    // of the pass under way
   int64_t uses_ = 0;                // kLru's clock

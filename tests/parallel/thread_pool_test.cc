@@ -33,6 +33,21 @@ TEST_P(ThreadPoolTest, RunCallsEveryWorkerOnceOnItsOwnThread) {
   EXPECT_EQ(std::set(threads.begin(), threads.end()).size(), threads.size());
 }
 
+TEST_P(ThreadPoolTest, KnowsHowManyHaveNothingToDo) {
+  ThreadPool pool(GetParam());
+  std::atomic<int> inside{0}, looked{0};
+  pool.Run([&](int worker) {
+    for (++inside; inside < pool.size();) std::this_thread::yield();
+    if (worker == 0) {
+      EXPECT_EQ(pool.idle_workers(), 0);
+    }
+    for (++looked; looked < pool.size();) std::this_thread::yield();
+  });
+  // One item is for one worker, the caller.
+  pool.ParallelFor(1, 1, [&](int64_t, int64_t, int) { EXPECT_EQ(pool.idle_workers(), pool.size() - 1); });
+  EXPECT_EQ(pool.idle_workers(), pool.size() - 1);
+}
+
 TEST_P(ThreadPoolTest, ParallelForCoversEachItemOnceInAlignedRanges) {
   ThreadPool pool(GetParam());
   for (const int64_t items : {0, 1, 7, 8, 9, 64, 1000}) {

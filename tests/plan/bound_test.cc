@@ -41,7 +41,7 @@ TEST(BoundTest, WeightsFasterThanMemorySayNothingOfMemory) {
   EXPECT_DOUBLE_EQ(cached.together, 1);
   EXPECT_EQ(cached.Line(),
             "bound by: storage 0 %, memory and compute 100 % (not told apart: weights came faster than memory was measured to "
-            "read: out of caches, or it was slower then)");
+            "read: they lie in caches, or it was slower then)");
 }
 
 TEST(BoundTest, WhatWasNotMeasuredIsNotToldApart) {

@@ -68,6 +68,16 @@ class FakePressure final : public runtime::MemoryPressure {
   int operations_ = 0;
 };
 
+// A second passes with each look.
+class SteppingClock final : public Clock {
+ public:
+  double NowSeconds() const override { return ++looks_; }
+  int looks() const { return looks_; }
+
+ private:
+  mutable int looks_ = 0;
+};
+
 class WeightStoreTest : public testing::Test {
  protected:
   explicit WeightStoreTest(int threads = 3) : pool_(threads) {
@@ -165,6 +175,23 @@ TEST_F(WeightStoreTest, ResidentReadsEverythingOnce) {
     EXPECT_EQ(store->stats().slabs_evicted, 0u);
     EXPECT_LE(store->stats().bytes_read, model_.size_bytes() + store->slabs().size() * 3 * 8192);
   }
+}
+
+TEST_F(WeightStoreTest, WorkersWithNothingToDoWaitForStorageToo) {
+  const SteppingClock clock;
+  context_.clock = &clock;
+  const FaultyStorage storage;  // whose reads arrive when somebody waits
+  const auto store = Make(Small(Residency::kPin), &storage);
+  ASSERT_TRUE(store->BeginPass(1));
+  for (int slab = 0; slab < static_cast<int>(store->slabs().size()); ++slab) {
+    ASSERT_NE(store->Acquire(slab), nullptr);
+    store->Release(slab, store->slabs()[static_cast<size_t>(slab)].rows);
+  }
+  store->EndPass();
+  // This thread looks at the clock when it begins to wait and when it is done; the other two had nothing to do meanwhile.
+  const int waits = clock.looks() / 2;
+  EXPECT_GT(waits, 10);
+  EXPECT_EQ(store->stats().stall_seconds, 3 * waits);
 }
 
 TEST_F(WeightStoreTest, PinReadsOnlyWhatIsNotPinned) {
