@@ -193,10 +193,21 @@ class Drawing {
   }
 
   template <typename YOf>
+  std::string Steps(const Series& series, const YOf& y_of) const {
+    std::string path;
+    for (const Point& point : series) {
+      const double x = X(point.seconds), y = y_of(point.value);
+      path += path.empty() ? fmt::format("M{:.1f} {:.1f}", x, y) : fmt::format("H{:.1f}V{:.1f}", x, y);
+    }
+    return path;
+  }
+
+  template <typename YOf>
   void Line(const ChartLine& line, const YOf& y_of) {
-    if (line.points->empty()) return;
+    const Series points = Thinned(*line.points, time_.high);
+    if (points.empty()) return;
     out_ += fmt::format("<path class=\"line l{}{}\" d=\"{}\"/>\n", line.color, line.dashed ? " dash" : "",
-                        Path(Thinned(*line.points, time_.high), y_of));
+                        line.steps ? Steps(points, y_of) : Path(points, y_of));
   }
 
   void TimeAxis(double bottom) {

@@ -17,6 +17,7 @@ struct ChartLine {
   const Series* points;  // outlives the drawing
   int color = 0;         // 0: that of text; 1 … kChartColors
   bool dashed = false;
+  bool steps = false;    // a value holds until the next point
 };
 inline constexpr int kChartColors = 9;
 

@@ -127,9 +127,9 @@ Result<int> Plot(const PlotFlags& flags) {
   constexpr double kGiga = 1e9;
   using Lines = std::vector<ChartLine>;
   std::vector<ChartPanel> panels{MemoryPanel(all)};
-  panels.push_back(LinesPanel("Answering, tokens/s", 1, all, [](const Drawn& d) { return Lines{{"answering", &d.trace.answering}}; }));
-  panels.push_back(LinesPanel("Reading the prompt, tokens/s", 1, all, [](const Drawn& d) { return Lines{{"reading", &d.trace.reading}}; }));
-  panels.push_back(LinesPanel("Storage, GB/s", kGiga, all, [](const Drawn& d) { return Lines{{"read", &d.storage}}; }));
+  panels.push_back(LinesPanel("Answering, tokens/s", 1, all, [](const Drawn& d) { return Lines{{.label = "answering", .points = &d.trace.answering, .steps = true}}; }));
+  panels.push_back(LinesPanel("Reading the prompt, tokens/s", 1, all, [](const Drawn& d) { return Lines{{.label = "reading", .points = &d.trace.reading, .steps = true}}; }));
+  panels.push_back(LinesPanel("Storage, GB/s", kGiga, all, [](const Drawn& d) { return Lines{{.label = "read", .points = &d.storage, .steps = true}}; }));
   panels.push_back(LinesPanel("Frequency, GHz", 1, all, [](const Drawn& d) { return Lines{{"fastest core", &d.trace.frequency}}; }));
   panels.push_back(LinesPanel("Temperature, °C", 1, all, [](const Drawn& d) { return Lines{{"hottest sensor", &d.trace.temperature}}; }));
   panels.back().from_zero = false;

@@ -189,9 +189,10 @@ Series RateOf(const Series& counter, double stretch) {
   for (const Point& to : counter) {
     const double seconds = to.seconds - from.seconds;
     if (!(seconds > 0) || seconds < stretch) continue;
-    rates.push_back({to.seconds, std::max(0.0, to.value - from.value) / seconds});
+    rates.push_back({from.seconds, std::max(0.0, to.value - from.value) / seconds});
     from = to;
   }
+  if (!rates.empty()) rates.push_back({from.seconds, 0});
   return rates;
 }
 

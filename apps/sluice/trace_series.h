@@ -43,8 +43,8 @@ struct TraceSeries {
 // `text`: the contents of the file. Errors: kCorrupt, saying where and what was expected.
 Result<TraceSeries> ReadTrace(std::string_view text);
 
-// How fast a counter that only grows did so between its points: each point has the rate of the stretch before it, at
-// least `stretch` seconds long.
+// How fast a counter that only grows did so between its points: each point has the rate of the stretch that it
+// begins, at least `stretch` seconds long; the last one ends them with 0.
 Series RateOf(const Series& counter, double stretch);
 
 }  // namespace sluice::app

@@ -37,13 +37,15 @@ struct Trace::Impl {
   Status status{};                      // of all writes so far
   bool steps_left_out = false;
   double last_sample = -1;              // seconds since the origin; before the first: negative
-  // Of passes that ended since the last sample.
+  // Of the passes that ended since the speed was written last.
   struct Rate {
     int64_t tokens = 0;
     double seconds = 0;
     double PerSecond() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
   };
   Rate reading{}, answering{};
+  double speed_from = 0;      // when the first of these passes began, seconds since the origin
+  double last_pass_end = -1;  // before the first: negative
 
   bool writing() const { return model != nullptr && status.has_value() && writer.position() < most_step_bytes / 2 * 3; }
 
@@ -72,7 +74,10 @@ struct Trace::Impl {
     Write(R"("{}":{:.6g}}}}})", series, Finite(*value));
   }
   void WriteMemory(double now);
-  void WriteSpeed(double now);
+  void WriteRead(double now);
+  void WriteSpeed();
+  void TakePass(int64_t rows, double start, double end);
+  void StopSpeed();
   // `now`: seconds since the origin.
   void Sample(double now);
   Status Finish();
@@ -96,12 +101,38 @@ void Trace::Impl::WriteMemory(double now) {
   }
 }
 
-void Trace::Impl::WriteSpeed(double now) {
-  if (reading.tokens + answering.tokens > 0) {
-    BeginCounter("tokens/s", now);
-    Write(R"("reading":{:.6g},"answering":{:.6g}}}}})", Finite(reading.PerSecond()), Finite(answering.PerSecond()));
-    reading = answering = {};
+// A counter's value holds until its next point, so the speed of passes stands where they began.
+void Trace::Impl::WriteSpeed() {
+  if (reading.tokens + answering.tokens == 0) return;
+  BeginCounter("tokens/s", speed_from);
+  Write(R"("reading":{:.6g},"answering":{:.6g}}}}})", Finite(reading.PerSecond()), Finite(answering.PerSecond()));
+  reading = answering = {};
+  speed_from = last_pass_end;
+}
+
+// Times in seconds since the origin.
+void Trace::Impl::TakePass(int64_t rows, double start, double end) {
+  if (last_pass_end < 0) {
+    speed_from = start;
+  } else if (start - last_pass_end > kSecondsBetweenSamples) {
+    StopSpeed();
+    speed_from = start;
   }
+  Rate& rate = rows > 1 ? reading : answering;
+  rate.tokens += rows;
+  rate.seconds += end - start;
+  last_pass_end = end;
+}
+
+// After a pass that no other one follows at once.
+void Trace::Impl::StopSpeed() {
+  WriteSpeed();
+  if (last_pass_end < 0) return;
+  BeginCounter("tokens/s", last_pass_end);
+  WriteText(R"("reading":0,"answering":0}})");
+}
+
+void Trace::Impl::WriteRead(double now) {
   std::optional<uint64_t> read = model->store().stats().bytes_read;
   if (model->store().options().residency == weights::Residency::kMmap) read = platform::ReadProcessActivity().storage_bytes;
   if (read) {
@@ -113,7 +144,8 @@ void Trace::Impl::WriteSpeed(double now) {
 void Trace::Impl::Sample(double now) {
   last_sample = now;
   WriteMemory(now);
-  WriteSpeed(now);
+  WriteSpeed();
+  WriteRead(now);
   const platform::CpuSensors::Reading cpu = sensors.Read();
   WriteCounter("frequency", now, "GHz", cpu.frequency_hz ? std::optional(*cpu.frequency_hz / 1e9) : std::nullopt);
   WriteCounter("temperature", now, "°C", cpu.celsius);
@@ -163,7 +195,10 @@ void Trace::Begin(const Model& model, session::Session& session) {
 }
 
 Status Trace::Finish() {
-  if (impl_->writing()) impl_->Sample(impl_->engine.context().clock->NowSeconds() - impl_->origin);
+  if (impl_->writing()) {
+    impl_->Sample(impl_->engine.context().clock->NowSeconds() - impl_->origin);
+    impl_->StopSpeed();
+  }
   return impl_->Finish();
 }
 
@@ -181,9 +216,7 @@ void Trace::OnStep(std::string_view step, int layer, double start, double end) {
 
 void Trace::OnPass(int64_t rows, double start, double end) {
   if (!impl_->writing()) return;
-  Impl::Rate& rate = rows > 1 ? impl_->reading : impl_->answering;
-  rate.tokens += rows;
-  rate.seconds += end - start;
+  impl_->TakePass(rows, start - impl_->origin, end - impl_->origin);
   if (impl_->writer.position() < impl_->most_step_bytes) impl_->WriteSpan("pass", "pass", start, end, "tokens", rows);
   const double now = end - impl_->origin;
   if (now - impl_->last_sample >= kSecondsBetweenSamples) impl_->Sample(now);

@@ -49,7 +49,7 @@ TEST_F(TraceTest, HasEveryStepOfEveryPassAndTheSeries) {
   EXPECT_EQ(whole["otherData"]["budget_bytes"], engine_->budget_bytes());
   std::map<std::string, int> steps;
   std::vector<int> passes;
-  json last_memory, last_speed;
+  json last_memory, first_speed, last_speed;
   for (const json& event : whole["traceEvents"]) {
     ASSERT_TRUE(event["ph"].is_string()) << event;
     if (event["ph"] == "M") continue;
@@ -60,7 +60,7 @@ TEST_F(TraceTest, HasEveryStepOfEveryPassAndTheSeries) {
     }
     if (event["cat"] == "pass") passes.push_back(event["args"]["tokens"]);
     if (event["name"] == "memory") last_memory = event["args"];
-    if (event["name"] == "tokens/s") last_speed = event["args"];
+    if (event["name"] == "tokens/s") (first_speed.is_null() ? first_speed : last_speed) = event["args"];
   }
   // 20 tokens in batches of 8, and four by themselves.
   EXPECT_EQ(passes, (std::vector<int>{8, 8, 4, 1, 1, 1, 1}));
@@ -72,7 +72,8 @@ TEST_F(TraceTest, HasEveryStepOfEveryPassAndTheSeries) {
   EXPECT_EQ(last_memory["kv"], ledger.used_bytes[static_cast<size_t>(memory::Account::kKv)]);
   EXPECT_EQ(last_memory.size(), memory::kAccountCount);
   EXPECT_LT(last_memory["reserve"], plan::kUnaccountedBytes) << "what the engine keeps free is nobody's";
-  EXPECT_TRUE(last_speed["answering"].is_number());
+  EXPECT_GT(first_speed["reading"], 0);
+  EXPECT_EQ(last_speed["answering"], 0) << "it is over";
 }
 
 TEST_F(TraceTest, IsChargedAndGivesItsMemoryBack) {

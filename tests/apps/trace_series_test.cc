@@ -50,8 +50,11 @@ TEST(TraceSeriesTest, TakesTheSeriesOfATrace) {
   EXPECT_TRUE(trace->frequency.empty());
   EXPECT_EQ(trace->end_seconds(), 2);
   const Series rate = RateOf(trace->bytes_read, 0.01);
-  ASSERT_EQ(rate.size(), 1u);
+  ASSERT_EQ(rate.size(), 2u);
+  EXPECT_EQ(rate[0].seconds, 0.5);
   EXPECT_EQ(rate[0].value, 250);
+  EXPECT_EQ(rate[1].seconds, 1.5);
+  EXPECT_EQ(rate[1].value, 0);
 }
 
 TEST(TraceSeriesTest, AListOfEventsAloneIsATraceToo) {
@@ -101,6 +104,12 @@ TEST(ChartSvgTest, DrawsWhatThereIs) {
   EXPECT_THAT(svg, Not(HasSubstr("\x1b")));
   EXPECT_THAT(svg, Not(HasSubstr("Nothing")));
   EXPECT_THAT(svg, HasSubstr(">10 s<"));
+}
+
+TEST(ChartSvgTest, StepsHoldTheirValue) {
+  const Series rate{{0, 4}, {5, 8}, {10, 0}};
+  const ChartPanel panel{.title = "Rate", .lines = {{.label = "rate", .points = &rate, .steps = true}}};
+  EXPECT_THAT(DrawCharts("steps", {&panel, 1}, 10), testing::ContainsRegex("M64.0 [0-9.]+H500.0V[0-9.]+H936.0V[0-9.]+\""));
 }
 
 TEST(ChartSvgTest, AMillionPointsMakeASmallFile) {
