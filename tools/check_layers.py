@@ -44,7 +44,7 @@ ALLOWED = {
 ALLOWED = {folder: set(names.split()) for folder, names in ALLOWED.items()}
 # The implementation of include/sluice stands on everything; its headers hand out types of these folders as they are.
 ALLOWED["api"] = set(ALLOWED) | {"public"}
-ALLOWED["public"] = set("base platform runtime text chat gguf weights kv plan model sample session quantize"
+ALLOWED["public"] = set("base platform runtime text chat gguf weights kv plan model sample session convert quantize"
                         " eval".split())
 
 # Headers that are no part of standard C++, and where they may be used. "apps" includes the server and the page.

@@ -33,6 +33,7 @@ void AddLogits(CLI::App& app, Action& action);
 void AddPlan(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
 void AddQuantize(CLI::App& app, Action& action);
+void AddConvert(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
 void AddSynth(CLI::App& app, Action& action);
 void AddTemplate(CLI::App& app, Action& action);

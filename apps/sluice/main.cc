@@ -53,6 +53,7 @@ int Main(int argc, char** argv) {
   AddBench(app, action);
   AddPlot(app, action);
   AddSynth(app, action);
+  AddConvert(app, action);
   AddQuantize(app, action);
   if (argc <= 1) {
     std::printf("%s", kWelcome);

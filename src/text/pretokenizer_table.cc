@@ -266,6 +266,23 @@ std::span<const PreTokenizerSpec> PreTokenizers() { return kSpecs; }
 
 const PreTokenizerSpec& DefaultPreTokenizer() { return kSpecs[0]; }
 
+const char* const kGpt2Pattern = kGpt2Words;
+const char* const kSingleDigitPattern = kAnyDigit;
+
+const PreTokenizerSpec* FindPreTokenizer(std::span<const std::string_view> patterns, bool ignore_merges,
+                                         bool clean_up_spaces) {
+  const PreTokenizerSpec* found = nullptr;
+  for (const PreTokenizerSpec& spec : kSpecs) {
+    const bool same = std::ranges::equal(spec.steps, patterns, [](const SplitStep& step, std::string_view pattern) {
+      return step.kind == kPattern && step.pattern == pattern;
+    });
+    if (!same || spec.ignore_merges != ignore_merges || spec.characters || spec.add_separator) continue;
+    if (spec.clean_up_spaces == clean_up_spaces) return &spec;
+    if (found == nullptr) found = &spec;
+  }
+  return found;
+}
+
 const PreTokenizerSpec* FindPreTokenizer(std::string_view name) {
   for (const PreTokenizerSpec& spec : kSpecs) {
     if (std::find(spec.names.begin(), spec.names.end(), name) != spec.names.end()) return &spec;

@@ -34,6 +34,15 @@ struct PreTokenizerSpec {
 // nullptr when the name is not known.
 const PreTokenizerSpec* FindPreTokenizer(std::string_view name);
 
+// The one that cuts by these patterns, in this order (no other steps), and whose words may be tokens as a whole or not;
+// nullptr when there is none. Of several, the one whose decoder cleans up spaces as given.
+const PreTokenizerSpec* FindPreTokenizer(std::span<const std::string_view> patterns, bool ignore_merges,
+                                         bool clean_up_spaces);
+
+// The expression that GPT-2's byte-level tokenizer cuts by, and the one for single digits, as the table has them.
+extern const char* const kGpt2Pattern;
+extern const char* const kSingleDigitPattern;
+
 // What stands in for a pre-tokenizer that is missing or unknown.
 const PreTokenizerSpec& DefaultPreTokenizer();
 

@@ -1,0 +1,154 @@
+#include "convert/checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "convert/json_file.h"
+#include "convert/safetensors.h"
+
+namespace sluice::convert {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxIndexBytes = 64u << 20;
+constexpr size_t kMostNames = 5;  // in a message
+
+using Index = std::map<std::string, std::string, std::less<>>;  // tensor → file
+
+// "a, b, c and 12 more"
+std::string Listed(const std::vector<std::string>& names) {
+  const auto shown = std::span(names).first(std::min(names.size(), kMostNames));
+  const std::string rest =
+      names.size() > kMostNames ? fmt::format(" and {} more", names.size() - kMostNames) : "";
+  return fmt::format("{}{}", fmt::join(shown, ", "), rest);
+}
+
+Result<Index> ReadIndex(const fs::path& path) {
+  SLUICE_TRY_ASSIGN(const nlohmann::json json, ReadJsonObject(path, kMaxIndexBytes));
+  SLUICE_TRY_ASSIGN(const auto map, JsonObject(json, path).Object("weight_map"));
+  if (!map) return Fail(ErrorCode::kCorrupt, "{} has no weight_map", path.string());
+  Index index;
+  for (const auto& [name, file] : map->json().items()) {
+    // A plain name: the index must not lead out of the folder.
+    const bool plain = file.is_string() &&
+                       fs::path(file.get<std::string>()).filename() == file.get<std::string>() &&
+                       file.get<std::string>().ends_with(".safetensors");
+    if (!plain) return map->Wrong(name, "the name of a safetensors file in the same folder");
+    index[name] = file.get<std::string>();
+  }
+  if (index.empty()) return Fail(ErrorCode::kCorrupt, "{} names no tensors", path.string());
+  return index;
+}
+
+// What to say of a folder without safetensors files.
+Error NothingToRead(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) {
+      return Fail(ErrorCode::kUnsupported,
+                  "{} holds its weights as pickles ({}), which can run code; save them as safetensors first",
+                  folder.string(), name);
+    }
+    if (name.ends_with(".gguf")) {
+      return Fail(ErrorCode::kInvalidArgument, "{} is a GGUF model already", entry.path().string());
+    }
+  }
+  return Fail(ErrorCode::kNotFound, "{} has neither model.safetensors nor model.safetensors.index.json",
+              folder.string());
+}
+
+}  // namespace
+
+Result<Checkpoint> Checkpoint::Open(const std::string& name) {
+  const fs::path folder(name);
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) return Fail(ErrorCode::kNotFound, "{} is no folder", name);
+  Checkpoint checkpoint;
+  if (const fs::path path = folder / "model.safetensors.index.json"; fs::exists(path, ignored)) {
+    SLUICE_TRY_ASSIGN(const Index index, ReadIndex(path));
+    std::vector<std::string> files;
+    for (const auto& [tensor, file] : index) files.push_back(file);
+    std::ranges::sort(files);
+    files.erase(std::ranges::unique(files).begin(), files.end());
+    std::vector<std::string> missing;
+    for (const std::string& file : files) {
+      if (!fs::exists(folder / file, ignored)) missing.push_back(file);
+    }
+    if (!missing.empty()) {
+      return Fail(ErrorCode::kNotFound, "{} of the {} files that {} names are missing: {}", missing.size(),
+                  files.size(), path.string(), Listed(missing));
+    }
+    for (const std::string& file : files) SLUICE_TRY(checkpoint.AddFile(folder / file));
+    SLUICE_TRY(checkpoint.CheckIndex(index));
+  } else if (fs::exists(folder / "model.safetensors", ignored)) {
+    SLUICE_TRY(checkpoint.AddFile(folder / "model.safetensors"));
+  } else {
+    return NothingToRead(folder);
+  }
+  if (checkpoint.tensors_.empty()) return Fail(ErrorCode::kCorrupt, "{} has no tensors", name);
+  return checkpoint;
+}
+
+Status Checkpoint::AddFile(const std::string& path) {
+  SLUICE_TRY_ASSIGN(platform::File file, platform::File::Open(path));
+  SLUICE_TRY_ASSIGN(std::vector<SourceTensor> tensors, ReadSafetensors(file));
+  files_.push_back(std::move(file));
+  for (SourceTensor& tensor : tensors) {
+    tensor.file = static_cast<uint32_t>(files_.size() - 1);
+    tensors_.push_back(std::move(tensor));
+  }
+  by_name_.clear();  // its views are of strings that have moved
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const auto [other, is_new] = by_name_.emplace(tensors_[i].name, i);
+    if (!is_new) {
+      return Fail(ErrorCode::kCorrupt, "tensor {} is in {} and in {}", tensors_[i].name,
+                  file_of(tensors_[other->second]), path);
+    }
+  }
+  return {};
+}
+
+Status Checkpoint::CheckIndex(const Index& index) const {
+  std::vector<std::string> missing, extra;
+  for (const auto& [name, file] : index) {
+    const SourceTensor* tensor = Find(name);
+    if (tensor == nullptr || fs::path(file_of(*tensor)).filename() != file)
+      missing.push_back(fmt::format("{} ({})", name, file));
+  }
+  for (const SourceTensor& tensor : tensors_) {
+    if (!index.contains(tensor.name))
+      extra.push_back(fmt::format("{} ({})", tensor.name, fs::path(file_of(tensor)).filename().string()));
+  }
+  if (!missing.empty())
+    return Fail(ErrorCode::kCorrupt, "{} tensors are not in the files that the index says: {}",
+                missing.size(), Listed(missing));
+  if (!extra.empty())
+    return Fail(ErrorCode::kCorrupt, "{} tensors are in the files and not in the index: {}", extra.size(),
+                Listed(extra));
+  return {};
+}
+
+const SourceTensor* Checkpoint::Find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+std::vector<platform::FileIdentity> Checkpoint::identities() const {
+  std::vector<platform::FileIdentity> identities;
+  for (const platform::File& file : files_) identities.push_back(file.identity());
+  return identities;
+}
+
+Status Checkpoint::Read(const SourceTensor& tensor, uint64_t first, std::span<float> out) const {
+  const uint64_t width = ElementBytes(tensor.type);
+  SLUICE_CHECK(first + out.size() <= tensor.elements());
+  std::vector<std::byte> bytes(out.size() * static_cast<size_t>(width));
+  SLUICE_TRY(files_[tensor.file].PreadFull(tensor.offset + first * width, bytes));
+  ToFloats(tensor.type, bytes, out);
+  return {};
+}
+
+}  // namespace sluice::convert

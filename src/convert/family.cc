@@ -1,0 +1,212 @@
+#include "convert/family.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::convert {
+
+namespace {
+
+// What most decoders are called since Llama.
+constexpr NameRule kLlama[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+};
+
+// Norms behind the branches, too (Gemma 2 and 3).
+constexpr NameRule kGemma2[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+};
+
+// Norms only behind the branches.
+constexpr NameRule kOlmo2[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
+    {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+};
+
+constexpr NameRule kPhi3[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+};
+
+constexpr NameRule kPhi[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.final_layernorm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    {"model.layers.{}.self_attn.dense", "blk.{}.attn_output"},
+    {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
+};
+
+constexpr NameRule kStarcoder2[] = {
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    {"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up"},
+    {"model.layers.{}.mlp.c_proj", "blk.{}.ffn_down"},
+};
+
+constexpr NameRule kGpt2[] = {
+    {"wte", "token_embd"},
+    {"wpe", "position_embd"},
+    {"ln_f", "output_norm"},
+    {"lm_head", "output"},
+    {"h.{}.ln_1", "blk.{}.attn_norm"},
+    {"h.{}.attn.c_attn", "blk.{}.attn_qkv", Change::kTranspose},
+    {"h.{}.attn.c_proj", "blk.{}.attn_output", Change::kTranspose},
+    {"h.{}.ln_2", "blk.{}.ffn_norm"},
+    {"h.{}.mlp.c_fc", "blk.{}.ffn_up", Change::kTranspose},
+    {"h.{}.mlp.c_proj", "blk.{}.ffn_down", Change::kTranspose},
+};
+
+constexpr Family kFamilies[] = {
+    {.model_type = "llama", .architecture = "llama", .names = kLlama, .pairs_heads = true},
+    {.model_type = "mistral", .architecture = "llama", .names = kLlama, .pairs_heads = true},
+    {.model_type = "qwen2", .architecture = "qwen2", .names = kLlama},
+    {.model_type = "qwen3", .architecture = "qwen3", .names = kLlama},
+    {.model_type = "gemma",
+     .architecture = "gemma",
+     .names = kLlama,
+     .norms_add_one = true,
+     .tied_by_default = true},
+    {.model_type = "gemma2",
+     .architecture = "gemma2",
+     .names = kGemma2,
+     .norms_add_one = true,
+     .tied_by_default = true},
+    {.model_type = "gemma3_text",
+     .architecture = "gemma3",
+     .names = kGemma2,
+     .norms_add_one = true,
+     .tied_by_default = true},
+    {.model_type = "phi3", .architecture = "phi3", .names = kPhi3},
+    {.model_type = "phi", .architecture = "phi2", .names = kPhi},
+    {.model_type = "smollm3", .architecture = "smollm3", .names = kLlama, .pairs_heads = true},
+    {.model_type = "granite", .architecture = "granite", .names = kLlama, .pairs_heads = true},
+    {.model_type = "arcee", .architecture = "arcee", .names = kLlama, .pairs_heads = true},
+    {.model_type = "olmo2", .architecture = "olmo2", .names = kOlmo2},
+    {.model_type = "cohere", .architecture = "command-r", .names = kLlama, .tied_by_default = true},
+    {.model_type = "cohere2", .architecture = "cohere2", .names = kLlama, .tied_by_default = true},
+    {.model_type = "stablelm", .architecture = "stablelm", .names = kLlama},
+    {.model_type = "nemotron", .architecture = "nemotron", .names = kLlama, .norms_add_one = true},
+    {.model_type = "starcoder2", .architecture = "starcoder2", .names = kStarcoder2, .tied_by_default = true},
+    {.model_type = "gpt2", .architecture = "gpt2", .names = kGpt2, .tied_by_default = true},
+};
+
+// Matches `name` with a pattern that has at most one {}, which stands for a layer's number; `number` takes
+// it.
+bool Matches(std::string_view pattern, std::string_view name, std::string_view* number) {
+  const size_t hole = pattern.find("{}");
+  if (hole == std::string_view::npos) return pattern == name;
+  const std::string_view before = pattern.substr(0, hole), after = pattern.substr(hole + 2);
+  if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after))
+    return false;
+  *number = name.substr(before.size(), name.size() - before.size() - after.size());
+  return number->size() <= 6 && std::ranges::all_of(*number, [](char c) { return c >= '0' && c <= '9'; }) &&
+         (*number == "0" || number->front() != '0');
+}
+
+std::string Filled(std::string_view pattern, std::string_view number) {
+  const size_t hole = pattern.find("{}");
+  std::string name(pattern.substr(0, hole));
+  if (hole != std::string_view::npos) name.append(number).append(pattern.substr(hole + 2));
+  return name;
+}
+
+Change ChangeOf(const Family& family, const NameRule& rule, std::string_view kind) {
+  if (family.norms_add_one && rule.ours.ends_with("norm") && kind == ".weight") return Change::kAddOne;
+  if (family.pairs_heads && rule.ours.ends_with(".attn_q")) return Change::kPairQueries;
+  if (family.pairs_heads && rule.ours.ends_with(".attn_k")) return Change::kPairKeys;
+  // A bias is no matrix.
+  return rule.change == Change::kTranspose && kind == ".bias" ? Change::kNone : rule.change;
+}
+
+}  // namespace
+
+std::span<const Family> AllFamilies() { return kFamilies; }
+
+const Family* FindFamily(std::string_view model_type) {
+  const auto found = std::ranges::find(kFamilies, model_type, &Family::model_type);
+  return found == std::end(kFamilies) ? nullptr : &*found;
+}
+
+std::optional<Place> PlaceOf(const Family& family, std::string_view name) {
+  // Some checkpoints were saved from within a wrapper.
+  for (const std::string_view wrapper : {"language_model.", "transformer."}) {
+    if (name.starts_with(wrapper)) name.remove_prefix(wrapper.size());
+  }
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view stem = name.substr(0, dot), kind = name.substr(dot);
+  if (kind != ".weight" && kind != ".bias") return std::nullopt;
+  for (const NameRule& rule : family.names) {
+    std::string_view number;
+    if (Matches(rule.theirs, stem, &number))
+      return Place{Filled(rule.ours, number) + std::string(kind), ChangeOf(family, rule, kind)};
+  }
+  return std::nullopt;
+}
+
+bool IsComputed(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attn.masked_bias") || name.ends_with(".attention.bias") ||
+         name.ends_with(".attention.masked_bias");
+}
+
+}  // namespace sluice::convert

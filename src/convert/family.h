@@ -1,0 +1,58 @@
+// Family: how a model type's checkpoints (config.json's model_type) map to GGUF: its architecture, the names
+// of its tensors, and what is done to their numbers on the way.
+//
+// The names are those of the models' reference implementations in the transformers library; what GGUF expects
+// is what src/model binds. A family is a row of the table in family.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice::convert {
+
+// What happens to a tensor's numbers.
+enum class Change : uint8_t {
+  kNone,
+  kAddOne,     // the norm multiplies by 1 + weight
+  kTranspose,  // stored as [in, out]
+  // Rows of one head go from pairs (i, i + head_dim / 2) to pairs (2i, 2i + 1): GGUF keeps some families'
+  // queries and keys so (model::RopeStyle::kInterleaved).
+  kPairQueries,
+  kPairKeys,
+};
+
+// "model.layers.{}.self_attn.q_proj" → "blk.{}.attn_q"; both without their last part (.weight, .bias).
+struct NameRule {
+  std::string_view theirs;
+  std::string_view ours;
+  Change change = Change::kNone;
+};
+
+struct Family {
+  std::string_view model_type;
+  std::string_view architecture;
+  std::span<const NameRule> names;
+  bool norms_add_one = false;    // for all that ours end in "norm"
+  bool pairs_heads = false;      // attn_q and attn_k: kPairQueries, kPairKeys
+  bool tied_by_default = false;  // where config.json says nothing of tie_word_embeddings
+};
+
+// Null for a model type that is not converted.
+const Family* FindFamily(std::string_view model_type);
+std::span<const Family> AllFamilies();
+
+// Where a tensor of a checkpoint goes.
+struct Place {
+  std::string name;  // in GGUF
+  Change change = Change::kNone;
+};
+// nullopt for a tensor that the family has no place for.
+std::optional<Place> PlaceOf(const Family& family, std::string_view name);
+
+// Left over from how checkpoints were made: tables and masks that are computed, not learned.
+bool IsComputed(std::string_view name);
+
+}  // namespace sluice::convert

@@ -1,0 +1,208 @@
+#include "convert/tokenizer.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "convert/sentencepiece_model.h"
+#include "convert/tokenizer_json.h"
+#include "gguf/reader.h"
+#include "model/vocabulary.h"
+#include "platform/file.h"
+#include "platform/temp_folder.h"
+
+namespace sluice::convert {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const fs::path kBundled = fs::path(SLUICE_SOURCE_DIR) / "models" / "sluice-demo-hf";
+constexpr int64_t kRows = 4096;
+
+const char* const kTexts[] = {"Hello, world!", " two  spaces and a\ttab\n", "Größe ñandú 東京 🙂",
+                              "12 + 34 = 46", "<|im_start|>user\nWhat is the capital of Peru?<|im_end|>\n"};
+
+text::Tokenizer TokenizerOf(const gguf::Metadata& metadata) {
+  auto tokenizer = model::ReadTokenizer(metadata);
+  EXPECT_TRUE(tokenizer) << tokenizer.error().message;
+  return *std::move(tokenizer);
+}
+
+// A copy of the bundled folder's small files without some of them.
+void CopyWithout(const TempFolder& to, std::initializer_list<std::string_view> names) {
+  for (const auto& entry : fs::directory_iterator(kBundled)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "model.safetensors" && std::ranges::find(names, name) == names.end())
+      fs::copy(entry.path(), to / name);
+  }
+}
+
+gguf::Metadata Convert(const std::string& folder, int64_t rows = kRows) {
+  gguf::Metadata metadata;
+  std::vector<std::string> warnings;
+  const Status status = ConvertTokenizer(folder, {.embedding_rows = rows}, metadata, &warnings);
+  EXPECT_TRUE(status) << status.error().message;
+  return metadata;
+}
+
+std::string ErrorOf(const std::string& folder, int64_t rows = kRows) {
+  gguf::Metadata metadata;
+  std::vector<std::string> warnings;
+  const Status status = ConvertTokenizer(folder, {.embedding_rows = rows}, metadata, &warnings);
+  return status ? "converted" : status.error().message;
+}
+
+TEST(ConvertTokenizerTest, IsThatOfTheBundledModel) {
+  const gguf::Metadata metadata = Convert(kBundled);
+  const auto file = gguf::GgufFile::Open((kBundled.parent_path() / "sluice-demo-f16.gguf").string());
+  ASSERT_TRUE(file);
+  for (const char* key :
+       {"model", "pre", "tokens", "scores", "token_type", "bos_token_id", "eos_token_id", "unknown_token_id",
+        "padding_token_id", "add_bos_token", "add_space_prefix", "remove_extra_whitespaces"}) {
+    const std::string name = std::string("tokenizer.ggml.") + key;
+    const gguf::Entry* ours = metadata.Find(name);
+    const gguf::Entry* theirs = file->metadata().Find(name);
+    ASSERT_TRUE(ours != nullptr && theirs != nullptr) << name;
+    EXPECT_TRUE(std::ranges::equal(ours->payload, theirs->payload)) << name;
+  }
+  EXPECT_EQ(*metadata.GetString("tokenizer.chat_template"),
+            *file->metadata().GetString("tokenizer.chat_template"));
+  EXPECT_EQ(*metadata.GetF32("general.sampling.temp"), 0.0f);
+}
+
+TEST(ConvertTokenizerTest, RanksGiveTheIdsOfScores) {
+  const TempFolder folder;
+  CopyWithout(folder, {"tokenizer.model"});
+  const text::Tokenizer by_rank = TokenizerOf(Convert(folder.path())),
+                        by_score = TokenizerOf(Convert(kBundled));
+  for (const char* text : kTexts) EXPECT_EQ(*by_rank.Encode(text), *by_score.Encode(text)) << text;
+}
+
+TEST(ConvertTokenizerTest, MissingAndSurplusTokens) {
+  EXPECT_EQ(*Convert(kBundled, kRows + 3).GetU32("tokenizer.ggml.bos_token_id"), 1u);
+  const gguf::Metadata padded = Convert(kBundled, kRows + 3);
+  EXPECT_EQ(padded.GetStrings("tokenizer.ggml.tokens")->back(), "[PAD4098]");
+  EXPECT_THAT(ErrorOf(kBundled, kRows - 1), HasSubstr("has 4096 tokens, the model 4095 rows"));
+  const TempFolder folder;
+  CopyWithout(folder, {"tokenizer.model", "tokenizer.json"});
+  EXPECT_THAT(ErrorOf(folder.path()), HasSubstr("neither tokenizer.json nor tokenizer.model"));
+}
+
+TEST(ConvertTokenizerTest, AddedTokensMayLeaveAGap) {
+  const TempFolder folder;
+  CopyWithout(folder, {});
+  folder.Write("added_tokens.json", R"({"<late>": 4099, "<unk>": 0})");
+  const gguf::Metadata metadata = Convert(folder.path(), 4100);
+  const auto tokens = *metadata.GetStrings("tokenizer.ggml.tokens");
+  EXPECT_EQ(tokens[4099], "<late>");
+  EXPECT_EQ(tokens[4097], "[PAD4097]");
+  EXPECT_EQ((*metadata.GetInts("tokenizer.ggml.token_type"))[4099],
+            static_cast<int64_t>(TokenKind::kUserDefined));
+  folder.Write("added_tokens.json", R"({"<far>": 99999999999})");
+  EXPECT_THAT(ErrorOf(folder.path()), HasSubstr("'<far>' has the id 99999999999"));
+}
+
+TEST(ConvertTokenizerTest, ChatTemplatesAndEndsOfAnswers) {
+  const TempFolder folder;
+  CopyWithout(folder, {"generation_config.json"});
+  folder.Write("chat_template.jinja", "{{ messages }}");
+  folder.Write("generation_config.json",
+               R"({"do_sample": true, "temperature": 0.6, "top_k": 20, "eos_token_id": [5, 2]})");
+  const gguf::Metadata metadata = Convert(folder.path());
+  EXPECT_EQ(*metadata.GetString("tokenizer.chat_template"), "{{ messages }}");
+  EXPECT_EQ(*metadata.GetF32("general.sampling.temp"), 0.6f);
+  EXPECT_EQ(*metadata.GetU32("general.sampling.top_k"), 20u);
+  EXPECT_THAT(TokenizerOf(metadata).vocabulary().end_of_generation(), testing::IsSupersetOf({2, 5}));
+  folder.Write("generation_config.json", R"({"eos_token_id": 4096})");
+  EXPECT_THAT(ErrorOf(folder.path()), HasSubstr("eos_token_id is 4096; expected ids from 0 to 4095"));
+}
+
+std::string PreOf(const std::string& pre_tokenizer, const std::string& model_keys = "") {
+  const auto json = ParseJsonObject(R"({"pre_tokenizer": )" + pre_tokenizer + R"(, "model": {"type": "BPE",
+      "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"])" +
+                                        model_keys + "}}",
+                                    "tokenizer.json");
+  EXPECT_TRUE(json);
+  const auto list = ReadTokenizerJson(JsonObject(*json, "tokenizer.json"), "", true);
+  return list ? list->pre : list.error().message;
+}
+
+// Patterns as these families publish them.
+TEST(TokenizerJsonTest, PreTokenizersAreKnownByWhatTheyDo) {
+  const auto split = [](const std::string& pattern) {
+    return R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ")" + pattern +
+           R"("}, "behavior": "Isolated", "invert": false}, {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})";
+  };
+  EXPECT_EQ(PreOf(R"({"type": "ByteLevel", "add_prefix_space": false})"), "gpt-2");
+  EXPECT_EQ(
+      PreOf(
+          split(
+              R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)"),
+          R"(, "ignore_merges": true)"),
+      "llama-bpe");
+  EXPECT_EQ(
+      PreOf(split(
+          R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)")),
+      "stablelm2")
+      << "as a decoder that cleans up spaces; without it is qwen2";
+  EXPECT_EQ(PreOf(R"({"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true},
+                      {"type": "ByteLevel", "add_prefix_space": false}]})"),
+            "starcoder");
+  EXPECT_THAT(PreOf(split("[a-z]+")),
+              HasSubstr("not known: [a-z]+; if you know its name in GGUF files, give it with --pre"));
+  EXPECT_THAT(PreOf(R"({"type": "Whitespace"})"), HasSubstr("'Whitespace' is not known"));
+}
+
+TEST(TokenizerJsonTest, BrokenFilesNameTheKey) {
+  const auto error = [](const std::string& text) {
+    const auto json = ParseJsonObject(text, "tokenizer.json");
+    const auto list = ReadTokenizerJson(JsonObject(*json, "tokenizer.json"), "gpt-2", true);
+    return list ? "read" : list.error().message;
+  };
+  EXPECT_THAT(error("{}"), HasSubstr("model is nothing"));
+  EXPECT_THAT(error(R"({"model": {"type": "WordPiece", "vocab": {}}})"),
+              HasSubstr("'WordPiece' is not converted"));
+  EXPECT_THAT(error(R"({"model": {"type": "BPE", "merges": []}})"), HasSubstr("vocab is nothing"));
+  EXPECT_THAT(error(R"({"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}})"),
+              HasSubstr("a is \"b\"; expected an id"));
+  EXPECT_THAT(error(R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})"),
+              HasSubstr("'a' has the id -1"));
+  EXPECT_THAT(error(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a"]]}})"),
+              HasSubstr("merge 0 is [\"a\"]"));
+  EXPECT_THAT(
+      error(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": [{"id": 1}]})"),
+      HasSubstr("content is nothing"));
+}
+
+TEST(SentencePieceModelTest, EveryReferenceModelReads) {
+  const fs::path folder = fs::path(SLUICE_REFERENCE_DIR) / "spm";
+  if (!fs::exists(folder)) GTEST_SKIP() << "no SentencePiece models at " << folder;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string bytes = *platform::ReadWholeFile(entry.path(), 64 << 20);
+    const auto list = ReadSentencePieceModel(std::as_bytes(std::span(bytes)));
+    ASSERT_TRUE(list) << entry.path() << ": " << list.error().message;
+    EXPECT_EQ(list->texts.size(), list->scores.size());
+    EXPECT_NE(list->Find("<unk>"), text::kNoToken);
+    // Cut anywhere, it is an error or a shorter list, and no more.
+    for (size_t size = 0; size < bytes.size(); size += bytes.size() / 50 + 1)
+      (void)ReadSentencePieceModel(std::as_bytes(std::span(bytes).first(size)));
+  }
+}
+
+TEST(SentencePieceModelTest, BrokenBytesNameTheirPlace) {
+  const auto error = [](std::string_view bytes) {
+    const auto list = ReadSentencePieceModel(std::as_bytes(std::span(bytes)));
+    return list ? "read" : list.error().message;
+  };
+  EXPECT_THAT(error(""), HasSubstr("no pieces"));
+  EXPECT_THAT(error("\x0a\x7f"), HasSubstr("byte 2: a field of 127 bytes, of which 0 are there"));
+  EXPECT_THAT(error("\xff\xff"), HasSubstr("does not end"));
+  EXPECT_THAT(error("\x0f"), HasSubstr("wire type 7"));
+  EXPECT_THAT(error("\x0a\x02\x18\x09"), HasSubstr("has kind 9"));
+  EXPECT_THAT(error("\x12\x02\x18\x03"), HasSubstr("of type 3"));
+}
+
+}  // namespace
+}  // namespace sluice::convert
