@@ -49,31 +49,12 @@ void AnswerPrinter::Finish() {
   Write(stdout, STDOUT_FILENO, "\n");
 }
 
-bool LoadingProgress::Show(int64_t done, int64_t total) {
-  if (!line_) {
-    // A session that has answered before finds everything there.
-    loaded_ = model_.parts().store().loaded_share() >= 1;
-    line_.emplace(loaded_ ? reading_ : "loading", loaded_ ? static_cast<double>(done) : 0);
-  }
-  if (!loaded_ && line_->due()) {
-    const double share = model_.parts().store().loaded_share();
-    line_->Show(share, 1);
-    loaded_ = share >= 1;
-    if (loaded_) line_.emplace(reading_, static_cast<double>(done));
-  } else if (loaded_ && !reading_.empty()) {
-    line_->Show(static_cast<double>(done), static_cast<double>(total));
-  }
-  if (done == total) Clear();
-  return !Interrupted().load(std::memory_order_relaxed);
-}
-
-void LoadingProgress::Clear() {
-  if (line_) line_->Clear();
-}
-
 void Watch(AnswerOptions& options, LoadingProgress& progress) {
   options.interrupt = &Interrupted();
-  options.progress = [&progress](int64_t done, int64_t total) { return progress.Show(done, total); };
+  options.progress = [&progress](int64_t done, int64_t total) {
+    progress.Show(done, total);
+    return !Interrupted().load(std::memory_order_relaxed);
+  };
 }
 
 }  // namespace sluice::app

@@ -3,10 +3,7 @@
 // A terminal gets no control characters from the model; a pipe or a file gets the answer byte for byte.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <utility>
-
+#include "loading_progress.h"
 #include "output.h"
 #include "sluice/conversation.h"
 
@@ -22,22 +19,6 @@ class AnswerPrinter {
   void EndThought();
 
   bool in_thought_ = false;
-};
-
-// What there is to wait for before an answer: weights being loaded, which the first pass does, then the prompt being read.
-class LoadingProgress {
- public:
-  // `reading`: what the prompt's line begins with; empty: only loading is shown. The model outlives this.
-  LoadingProgress(const Model& model, std::string reading) : model_(model), reading_(std::move(reading)) {}
-  // A session::ReadProgress.
-  bool Show(int64_t done, int64_t total);
-  void Clear();
-
- private:
-  const Model& model_;
-  std::string reading_;
-  bool loaded_ = false;
-  std::optional<ProgressLine> line_;
 };
 
 // Ctrl-C ends the answer, and `progress` shows how far it has come before it begins. `progress` outlives the answer.

@@ -6,8 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "answer_printer.h"
 #include "command.h"
+#include "loading_progress.h"
 #include "options.h"
 #include "output.h"
 #include "stats_report.h"
@@ -77,9 +77,12 @@ Result<int> RunBench(BenchFlags flags) {
                               {.quiet = flags.json,
                                .reserve_bytes = flags.options.roofs ? kBenchReserveBytes : 0,
                                .trace = flags.observe.trace}));
-  LoadingProgress progress(*opened.model, "");
+  LoadingProgress progress(*opened.model);
   flags.options.trace = opened.trace.get();
-  flags.options.progress = [&](int64_t done, int64_t total) { return progress.Show(done, total); };
+  flags.options.progress = [&](int64_t done, int64_t total) {
+    progress.Show(done, total);
+    return !Interrupted().load();
+  };
   SLUICE_TRY_ASSIGN(const BenchReport report,
                     Bench(*opened.engine, opened.model, flags.options, [] { return !Interrupted().load(); }));
   progress.Clear();

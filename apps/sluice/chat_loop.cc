@@ -82,7 +82,7 @@ Status ChatLoop::Send(const std::string& text) {
 
 Status ChatLoop::Answer() {
   AnswerOptions options = settings_.answer;
-  LoadingProgress progress(*opened_.model, "reading");
+  LoadingProgress progress(*opened_.model, *conversation_, "reading");
   Watch(options, progress);
   AnswerPrinter printer;
   bool began = false;

@@ -95,7 +95,7 @@ Result<int> Run(const RunFlags& flags) {
       Note("the prompt is read anew: " + Printable(loaded.error().message));
   }
   opened.BeginTrace(*conversation);
-  LoadingProgress progress(*opened.model, "reading the prompt");
+  LoadingProgress progress(*opened.model, *conversation, "reading the prompt");
   Watch(options, progress);
 
   AnswerPrinter printer;

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
+#include "platform/temp_folder.h"
+#include "sluice/loading_progress.h"
 #include "sluice/output.h"
+#include "whole/tiny_model.h"
 
 namespace sluice::app {
 namespace {
@@ -48,6 +51,35 @@ TEST_F(ProgressLineTest, WhatWasDoneBeforeSaysNothingOfTheTimeLeft) {
   now += 10s;
   EXPECT_THAT(Show(line, 500, 2000), IsEmpty());
   EXPECT_EQ(Show(line, 1000, 2000), "reading 50 %, 20 s left\n");
+}
+
+// Ten seconds between two looks: every line that could be shown is.
+ProgressLine::TimePoint Slowly() { return now += 10s; }
+
+TEST_F(ProgressLineTest, LoadingComesBeforeReading) {
+  const TempFolder folder;
+  const auto engine = *Engine::Create({.threads = 1});
+  const auto model = *Model::Open(*engine, folder.Write("model.gguf", whole::TinyLlama().BuildString()));
+  const auto conversation = *Conversation::Create(*engine, model, {.context_length = 256, .batch = 8});
+  const auto answer = [&] {
+    LoadingProgress progress(*model, *conversation, "reading the prompt", &Slowly);
+    AnswerOptions options{.max_tokens = 1};
+    options.progress = [&](int64_t done, int64_t total) {
+      progress.Show(done, total);
+      return true;
+    };
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(conversation->Complete("a prompt that takes several passes", options, {}));
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string first = answer();
+  const size_t reading = first.find("reading the prompt ");
+  EXPECT_EQ(first.find("loading "), 0u) << first;
+  ASSERT_NE(reading, std::string::npos) << first;
+  EXPECT_GT(first.rfind("reading the prompt "), first.rfind("loading ")) << first;
+  EXPECT_EQ(first.find("loading ", reading), std::string::npos) << "output weights come with the last pass: " << first;
+  conversation->session().Truncate(0);
+  EXPECT_THAT(answer(), testing::StartsWith("reading the prompt "));
 }
 
 }  // namespace
