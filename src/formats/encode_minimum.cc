@@ -76,7 +76,8 @@ LineFit BestLine(const Line& from, const LineResidual& residual, bool free_minim
 struct Search {
   std::span<const float> tops;
   std::span<const float> bottoms;
-  bool free_minimum;
+  bool free_minimum = false;
+  bool thorough = false;  // all pairs of them; otherwise the bottoms with the best top only
 };
 
 template <int kTop>
@@ -100,11 +101,18 @@ LineFit FitLine(const float* x, const float* w, int length, const Search& search
     consider({0, -low});
     return best;
   }
+  const auto span = [&](float top, float bottom) {
+    const float d = range / (kTop + top + bottom);
+    return consider({d, -(low + bottom * d)});
+  };
+  float best_top = 0;
   for (const float top : search.tops) {
-    for (const float bottom : search.bottoms) {
-      const float d = range / (kTop + top + bottom);
-      consider({d, -(low + bottom * d)});
-    }
+    if (span(top, 0)) best_top = top;
+    if (!search.thorough) continue;
+    for (const float bottom : search.bottoms) span(top, bottom);
+  }
+  if (!search.thorough) {
+    for (const float bottom : search.bottoms) span(best_top, bottom);
   }
   for (int round = 0; round < 4 && consider(best.line); ++round) continue;
   return best;
@@ -142,7 +150,7 @@ void FitPlainLine(const FitBlock& block, const Search& search, UnpackedBlock& ou
 template <int kTop, int kGroup, int kScales>
 class GroupLines {
  public:
-  GroupLines(const FitBlock& block, const Search& search) : block_(block) {
+  GroupLines(const FitBlock& block, const Search& search) : block_(block), reach_(search.thorough ? 1 : 0) {
     for (int g = 0; g < kGroups; ++g) {
       wanted_[g] = FitLine<kTop>(block.x + kGroup * g, block.w + kGroup * g, kGroup, search).line;
       weight_[g] = Sum(block.w + kGroup * g, kGroup);
@@ -158,16 +166,17 @@ class GroupLines {
     }
     for (const float scale : largest) {
       for (const float min : largest) {
-        Try(ToGroupScale(most.d / scale, block_), ToGroupScale(most.m / min, block_));
+        Try(ToGroupScale(most.d / scale, block_), ToGroupScale(most.m / min, block_), reach_);
         if (most.m <= 0) break;
       }
     }
-    for (int round = 0; round < 3; ++round) {
+    if (reach_ == 0) Try(best_.d, best_.dmin, 1);
+    for (int round = 0; round < 2; ++round) {
       const HalfScale d = ToHalfScale(best_.d.value + best_.step_d, block_);
       const HalfScale dmin = ToHalfScale(best_.dmin.value + best_.step_dmin, block_);
-      if ((d.bits == best_.d.bits && dmin.bits == best_.dmin.bits) || !Try(d, dmin)) break;
+      if ((d.bits == best_.d.bits && dmin.bits == best_.dmin.bits) || !Try(d, dmin, 1)) break;
     }
-    Try({0, 0}, {0, 0});  // where even the smallest scales are too large
+    Try({0, 0}, {0, 0}, 0);  // where even the smallest scales are too large
     Put(out);
   }
 
@@ -188,8 +197,8 @@ class GroupLines {
     return static_cast<int>(UniformCodes<0, kScales>::Nearest(wanted));
   }
 
-  // The best scale and minimum of group g, looked for beside the wanted ones.
-  GroupTrial TryGroup(int g, HalfScale d, HalfScale dmin) const {
+  // The best scale and minimum of group g, looked for beside the wanted ones, with scales up to `reach` away.
+  GroupTrial TryGroup(int g, HalfScale d, HalfScale dmin, int reach) const {
     const float* const x = block_.x + kGroup * g;
     const float* const w = block_.w + kGroup * g;
     const float inverse_d = Inverse(d.value), inverse_dmin = Inverse(dmin.value);
@@ -203,19 +212,19 @@ class GroupLines {
     };
     const int middle = NearestScale(wanted_[g].d * inverse_d);
     const int wanted_min = NearestScale(wanted_[g].m * inverse_dmin);
-    for (int scale = std::max(middle - 1, 0); scale <= std::min(middle + 1, kScales); ++scale) {
+    for (int scale = std::max(middle - reach, 0); scale <= std::min(middle + reach, kScales); ++scale) {
       const int better = consider(scale, wanted_min);
       if (better != wanted_min) consider(scale, better);
     }
     return best;
   }
 
-  bool Try(HalfScale d, HalfScale dmin) {
+  bool Try(HalfScale d, HalfScale dmin, int reach) {
     Trial trial{.d = d, .dmin = dmin, .error = 0};
     // Normal equations for steps of d and dmin: r changes by −step_d · (s c) + step_dmin · m.
     float dd = 0, dm = 0, mm = 0, rd = 0, rm = 0;
     for (int g = 0; g < kGroups; ++g) {
-      const GroupTrial best = TryGroup(g, d, dmin);
+      const GroupTrial best = TryGroup(g, d, dmin, reach);
       trial.scales[g] = best.scale;
       trial.mins[g] = best.min;
       trial.error += best.residual.error;
@@ -255,15 +264,16 @@ class GroupLines {
   }
 
   const FitBlock& block_;
+  const int reach_;        // of the first trials: how far from the wanted scale integers are tried
   Line wanted_[kGroups];   // of each group by itself
   float weight_[kGroups];  // Σ w
   Trial best_;
 };
 
 constexpr std::array<float, 8> kTops16 = {0, -0.5f, 0.5f, 1, -0.9f, 0.25f, -0.25f, 0.75f};
-constexpr std::array<float, 3> kBottoms16 = {0, 0.5f, -0.3f};
+constexpr std::array<float, 3> kBottoms16 = {0.5f, 0.25f, -0.3f};
 constexpr std::array<float, 6> kTops32 = {0, -0.5f, 0.5f, 0.25f, -0.25f, 0.9f};
-constexpr std::array<float, 2> kBottoms32 = {0, 0.3f};
+constexpr std::array<float, 2> kBottoms32 = {0.3f, -0.3f};
 
 }  // namespace
 
@@ -277,19 +287,19 @@ void FitQ5_1(const FitBlock& block, UnpackedBlock& out) {
 
 void FitQ2_K(const FitBlock& block, UnpackedBlock& out) {
   static constexpr std::array<float, 4> kTops = {0.3f, -0.3f, 0, 0.6f};
-  static constexpr std::array<float, 4> kBottoms = {0, 0.3f, 0.6f, -0.3f};
+  static constexpr std::array<float, 4> kBottoms = {0.15f, 0.3f, 0.6f, -0.3f};
   static constexpr std::array<float, 3> kLargest = {15, 14, 16};
-  GroupLines<3, 16, 15>(block, {kTops, kBottoms, false}).Fit(kLargest, out);
+  GroupLines<3, 16, 15>(block, {kTops, kBottoms, false, true}).Fit(kLargest, out);
 }
 
 void FitQ4_K(const FitBlock& block, UnpackedBlock& out) {
   static constexpr std::array<float, 2> kLargest = {63, 61.5f};
-  GroupLines<15, 32, 63>(block, {kTops16, kBottoms16, false}).Fit(kLargest, out);
+  GroupLines<15, 32, 63>(block, {kTops16, kBottoms16}).Fit(kLargest, out);
 }
 
 void FitQ5_K(const FitBlock& block, UnpackedBlock& out) {
   static constexpr std::array<float, 2> kLargest = {63, 61.5f};
-  GroupLines<31, 32, 63>(block, {kTops32, kBottoms32, false}).Fit(kLargest, out);
+  GroupLines<31, 32, 63>(block, {kTops32, kBottoms32}).Fit(kLargest, out);
 }
 
 }  // namespace sluice::formats

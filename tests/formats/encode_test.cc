@@ -219,11 +219,11 @@ TEST(Encode, GoldenHashes) {
   std::vector<float> importance(values.size());
   for (size_t i = 0; i < importance.size(); ++i) importance[i] = static_cast<float>(1 + i * 7 % 13);
   const std::pair<DType, uint64_t> golden[] = {
-      {DType::kQ4_0, 13193135827947372389u},   {DType::kQ4_1, 4908357526775722448u},
-      {DType::kQ5_0, 14574891429984602804u},   {DType::kQ5_1, 15235306424051837375u},
-      {DType::kQ8_0, 7613935315859239660u},    {DType::kQ2_K, 6088228173464762015u},
-      {DType::kQ3_K, 10304716451334719486u},   {DType::kQ4_K, 6322765474070796854u},
-      {DType::kQ5_K, 14660627394596853749u},   {DType::kQ6_K, 5117632251475633833u},
+      {DType::kQ4_0, 13193135827947372389u},   {DType::kQ4_1, 3167765703973983816u},
+      {DType::kQ5_0, 14574891429984602804u},   {DType::kQ5_1, 8952917455044284662u},
+      {DType::kQ8_0, 7613935315859239660u},    {DType::kQ2_K, 7064683583461109391u},
+      {DType::kQ3_K, 10304716451334719486u},   {DType::kQ4_K, 4907050821656286063u},
+      {DType::kQ5_K, 14091562167478637781u},   {DType::kQ6_K, 5117632251475633833u},
       {DType::kIQ2_XXS, 5458542398418125299u}, {DType::kIQ2_XS, 9900990104825633400u},
       {DType::kIQ3_XXS, 1441531483144377269u}, {DType::kIQ1_S, 6028247830176272709u},
       {DType::kIQ4_NL, 12146524577189639817u}, {DType::kIQ3_S, 306400839280050716u},
