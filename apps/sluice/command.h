@@ -26,6 +26,7 @@ int Report(const Error& error);
 
 void AddBench(CLI::App& app, Action& action);
 void AddChat(CLI::App& app, Action& action);
+void AddConvert(CLI::App& app, Action& action);
 void AddEval(CLI::App& app, Action& action);
 void AddInspect(CLI::App& app, Action& action);
 void AddList(CLI::App& app, Action& action);
@@ -33,7 +34,6 @@ void AddLogits(CLI::App& app, Action& action);
 void AddPlan(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
 void AddQuantize(CLI::App& app, Action& action);
-void AddConvert(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
 void AddSynth(CLI::App& app, Action& action);
 void AddTemplate(CLI::App& app, Action& action);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "text/pretokenizer_table.h"
+#include "text/utf8.h"
 
 namespace sluice::convert {
 
@@ -15,7 +16,27 @@ constexpr std::string_view kContractions[] = {"(?i:'s|'t|'re|'ve|'m|'ll|'d)", "'
                                               "(?i:[sdmt]|ll|ve|re)"};
 constexpr std::string_view kContraction = "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])";
 
+// Control characters and those beyond ASCII by their numbers, as the table has them.
+std::string Escaped(std::string_view pattern) {
+  std::string escaped;
+  for (size_t at = 0; at < pattern.size();) {
+    const text::Utf8Step c = text::DecodeUtf8(pattern.substr(at));
+    if (c.code_point == '\n') {
+      escaped += "\\n";
+    } else if (c.code_point == '\r') {
+      escaped += "\\r";
+    } else if (c.code_point < 0x80) {
+      escaped += static_cast<char>(c.code_point);
+    } else {
+      escaped += fmt::format("\\x{{{:X}}}", c.code_point);
+    }
+    at += c.size;
+  }
+  return escaped;
+}
+
 std::string Canonical(std::string pattern) {
+  pattern = Escaped(pattern);
   for (const std::string_view theirs : kContractions) {
     const size_t at = pattern.find(theirs);
     if (at == std::string::npos) continue;

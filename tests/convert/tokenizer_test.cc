@@ -150,6 +150,14 @@ TEST(TokenizerJsonTest, PreTokenizersAreKnownByWhatTheyDo) {
   EXPECT_EQ(PreOf(R"({"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true},
                       {"type": "ByteLevel", "add_prefix_space": false}]})"),
             "starcoder");
+  // Characters themselves where the table has their numbers.
+  EXPECT_EQ(PreOf(R"({"type": "Sequence", "pretokenizers": [
+          {"type": "Split", "pattern": {"Regex": "\\p{N}{1,3}"}, "behavior": "Isolated", "invert": false},
+          {"type": "Split", "pattern": {"Regex": "[一-龥぀-ゟ゠-ヿ]+"}, "behavior": "Isolated", "invert": false},
+          {"type": "Split", "pattern": {"Regex": "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"},
+           "behavior": "Isolated", "invert": false},
+          {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})"),
+            "deepseek-v3");
   EXPECT_THAT(PreOf(split("[a-z]+")),
               HasSubstr("not known: [a-z]+; if you know its name in GGUF files, give it with --pre"));
   EXPECT_THAT(PreOf(R"({"type": "Whitespace"})"), HasSubstr("'Whitespace' is not known"));
