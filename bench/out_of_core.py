@@ -4,100 +4,32 @@
     bench/out_of_core.py [--model F.gguf | --shape qwen2.5-32b --type Q4_K_M] [--memory 8G] [--llama-bench PROGRAM]
 
 Each program runs in a memory control group of its own, of the size of the budget, with the file cold. Beside them
-stands what storage gives: direct reads into huge pages, the best of several block sizes and numbers of readers, measured
-before and after. Prints for each: tokens per second, bytes read for each token, peak memory, how often the group's limit
-was hit, and the ratio to the bound 1 / max(resident compute time, streamed bytes / storage bandwidth).
+stands what storage gives by Sluice's own reads of the same file (`sluice plan --storage`): the best of blocks of 256 KiB
+to 4 MiB, 1 to 16 reads under way, io_uring and pread, into huge pages, measured before and after. Prints for each:
+tokens per second, bytes read for each token, peak memory, how often the group's limit was hit, and the ratio to the bound
+1 / max(resident compute time, streamed bytes / storage bandwidth).
 
 Small by default: a 1.1B shape in half of its size. Needs root for control groups.
 """
 import argparse
-import ctypes
 import json
-import mmap
 import os
-import pathlib
-import random
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-from memory_cgroup import MemoryCgroup, Unavailable, drop_from_page_cache  # noqa: E402
-
-MIB, GIB = 1 << 20, 1 << 30
-MADV_HUGEPAGE = 14
+from programs import GIB, MIB, SLUICE, MemoryCgroup, Unavailable, drop_from_page_cache, gib, model_file, parse_size, run_in_group
 
 
-def parse_size(text):
-    unit = {"K": 1 << 10, "M": MIB, "G": GIB}.get(text[-1].upper())
-    return int(float(text[:-1]) * unit) if unit else int(text)
-
-
-def gib(size):
-    return "–" if size is None else f"{size / GIB:.2f} GiB"
-
-
-def huge_buffer(size):
-    buffer = mmap.mmap(-1, size + 2 * MIB)
-    buffer.madvise(MADV_HUGEPAGE)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
-    begin = -address % (2 * MIB)
-    return buffer, memoryview(buffer)[begin:begin + size]
-
-
-def read_rate(path, block, readers, total):
-    """Bytes per second of direct reads of `total` bytes, in order, by so many threads."""
-    size = os.path.getsize(path) // block * block
-    start = random.randrange(0, size // block) * block
-    offsets = iter([(start + i * block) % size for i in range(max(readers, total // block))])
-    lock = threading.Lock()
-    read_bytes = [0] * readers
-
-    def work(index):
-        keep, buffer = huge_buffer(block)
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
-        while True:
-            with lock:
-                offset = next(offsets, None)
-            if offset is None:
-                break
-            read_bytes[index] += os.preadv(descriptor, [buffer], offset)
-        os.close(descriptor)
-        buffer.release()
-        del keep
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(readers)]
-    begun = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(read_bytes) / (time.monotonic() - begun)
-
-
-def storage_bandwidth(path, total):
-    best = (0, "")
-    for block in (256 << 10, MIB, 4 * MIB):
-        for readers in (1, 4, 16):
-            rate = read_rate(path, block, readers, total)
-            best = max(best, (rate, f"{block >> 10} KiB × {readers}"))
-    return best
-
-
-def sluice_bench(arguments, limit, path):
-    """(report as parsed JSON, peak, hits) or (message, peak, hits)."""
+def storage_bandwidth(sluice, path, read_bytes):
+    """The fastest way to read the file, as `sluice plan --storage` measured it: bytes_per_second, block_bytes, depth, backend."""
     drop_from_page_cache(path)
-    with MemoryCgroup(limit) as group:
-        code, out, err = group.run(arguments, timeout=900)
-        peak, hits = group.peak_bytes(), group.limit_was_hit()
-    if code == 0:
-        return json.loads(out), peak, hits
-    if code is None:
-        return "not finished in 15 minutes", peak, hits
-    return (err.strip().splitlines() or [f"exit {code}"])[-1][:90] if code > 0 else f"killed by signal {-code}", peak, hits
+    command = [sluice, "plan", path, "--storage", str(read_bytes), "--memory", "1T", "--json"]
+    report = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    return report["storage"]["best"]
+
+
+def storage_text(rate):
+    return f"{rate['bytes_per_second'] / 1e9:.2f} GB/s ({rate['block_bytes'] >> 10} KiB × {rate['depth']}, {rate['backend']})"
 
 
 def llama_bench(program, limit, path, tokens, threads):
@@ -128,46 +60,43 @@ def main():
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--modes", default="pin,lru,mmap,resident")
-    parser.add_argument("--sluice", default=str(ROOT / "build/release/apps/sluice/sluice"))
+    parser.add_argument("--storage", type=parse_size, default=4 * GIB, help="read so much of the file for its bandwidth")
+    parser.add_argument("--sluice", default=SLUICE)
     parser.add_argument("--llama-bench", help="llama.cpp's llama-bench, to run beside")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-
-    folder = None
-    path = args.model
-    if path is None:
-        folder = tempfile.TemporaryDirectory()
-        path = os.path.join(folder.name, "model.gguf")
-        subprocess.run([args.sluice, "synth", args.shape, path, args.type], check=True, stderr=subprocess.DEVNULL)
-    path = os.path.realpath(path)
-    size = os.path.getsize(path)
-    budget = args.memory or size // 2
-    probe_bytes = min(4 * GIB, max(GIB, size))
-
-    def bench(residency, memory, limit):
-        return sluice_bench([args.sluice, "bench", path, "-p", "0", "-n", str(args.tokens), "--repetitions",
-                             str(args.repetitions), "-t", str(args.threads), "-c", str(args.context), "--kv", "f16",
-                             "--no-roof", "--residency", residency, "--memory", str(memory), "--json"], limit, path)
-
-    rows = []
     try:
-        before, how = storage_bandwidth(path, probe_bytes)
-        # Computing alone: the whole model in memory, where the machine has it.
-        free, _, _ = bench("resident", size + 2 * GIB, size + 4 * GIB)
-        compute = free["decode_tokens_per_second"] if isinstance(free, dict) else None
-        for mode in args.modes.split(","):
-            report, peak, hits = bench(mode, budget, budget)
-            rows.append([f"sluice {mode}", report, peak, hits])
-        if args.llama_bench:
-            rate, peak, hits = llama_bench(args.llama_bench, budget, path, args.tokens, args.threads)
-            rows.append(["llama.cpp, mmap", {"decode_tokens_per_second": rate} if isinstance(rate, float) else rate, peak, hits])
-        after, how_after = storage_bandwidth(path, probe_bytes)
+        with model_file(args.sluice, args.model, args.shape, args.type) as path:
+            compare(args, path)
     except Unavailable as reason:
         sys.exit(str(reason))
 
-    storage = max(before, after)
-    print(f"file {gib(size)}, budget {gib(budget)}; storage {before / 1e9:.2f} GB/s before ({how}), "
-          f"{after / 1e9:.2f} after ({how_after}); in memory " + (f"{compute:.2f} tok/s" if compute else "not measured"))
+
+def compare(args, path):
+    size = os.path.getsize(path)
+    budget = args.memory or size // 2
+
+    def bench(residency, memory, limit):
+        return run_in_group([args.sluice, "bench", path, "-p", "0", "-n", str(args.tokens), "--repetitions",
+                             str(args.repetitions), "-t", str(args.threads), "-c", str(args.context), "--kv", "f16",
+                             "--no-roof", "--residency", residency, "--memory", str(memory), "--json"], limit, path)
+
+    before = storage_bandwidth(args.sluice, path, args.storage)
+    # Computing alone: the whole model in memory, where the machine has it.
+    free = bench("resident", size + 2 * GIB, size + 4 * GIB)
+    compute = free.report["decode_tokens_per_second"] if free.ok else None
+    rows = []
+    for mode in args.modes.split(","):
+        outcome = bench(mode, budget, budget)
+        rows.append([f"sluice {mode}", outcome.report or outcome.error, outcome.peak_bytes, outcome.limit_hit])
+    if args.llama_bench:
+        rate, peak, hits = llama_bench(args.llama_bench, budget, path, args.tokens, args.threads)
+        rows.append(["llama.cpp, mmap", {"decode_tokens_per_second": rate} if isinstance(rate, float) else rate, peak, hits])
+    after = storage_bandwidth(args.sluice, path, args.storage)
+
+    storage = max(before["bytes_per_second"], after["bytes_per_second"])
+    print(f"file {gib(size)}, budget {gib(budget)}; storage {storage_text(before)} before, {storage_text(after)} after; "
+          "in memory " + (f"{compute:.2f} tok/s" if compute else "not measured"))
     print(f"{'':18} {'tok/s':>8} {'GB/token':>9} {'peak':>10} {'limit hit':>10} {'of bound':>9}")
     for name, report, peak, hits in rows:
         if not isinstance(report, dict):
@@ -183,7 +112,8 @@ def main():
         read = "–" if read is None else f"{read / 1e9:.2f}"
         print(f"{name:18} {rate:8.3f} {read:>9} {gib(peak):>10} {hits:>10} {ratio:>9}")
     if args.json:
-        print(json.dumps([{"name": n, "report": r, "peak_bytes": p, "limit_hit": h} for n, r, p, h in rows]))
+        print(json.dumps({"storage": [before, after],
+                          "rows": [{"name": n, "report": r, "peak_bytes": p, "limit_hit": h} for n, r, p, h in rows]}))
 
 
 if __name__ == "__main__":

@@ -67,16 +67,25 @@ class MemoryCgroup:
 
         return subprocess.Popen(command, preexec_fn=enter, **options)
 
-    def run(self, command, timeout=None):
-        """(exit code, stdout, stderr). A program that is still running after `timeout` seconds is killed: None."""
+    def run(self, command, timeout=None, look=None):
+        """(exit code, stdout, stderr). A program that is still running after `timeout` seconds is killed: None.
+        `look` is called with its process id, 20 times a second."""
         with self.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-            try:
-                out, err = program.communicate(timeout=timeout)
-                return program.returncode, out, err
-            except subprocess.TimeoutExpired:
-                program.kill()
-                out, err = program.communicate()
-                return None, out, err
+            end = None if timeout is None else time.monotonic() + timeout
+            while True:
+                try:
+                    out, err = program.communicate(timeout=0.05 if look else timeout)
+                    return program.returncode, out, err
+                except subprocess.TimeoutExpired:
+                    if end is not None and time.monotonic() >= end:
+                        program.kill()
+                        out, err = program.communicate()
+                        return None, out, err
+                    look(program.pid)
+
+    def usage_bytes(self):
+        """What is charged now, page cache included."""
+        return int(self._read("memory.usage_in_bytes" if self.v1 else "memory.current"))
 
     def peak_bytes(self):
         """The most that was charged at once, page cache included; None where the kernel doesn't keep it."""

@@ -6,6 +6,8 @@
 #include "glyphs.h"
 #include "output.h"
 #include "resolve.h"
+#include "sluice/library.h"
+#include "sluice/plan.h"
 
 namespace sluice::app {
 
@@ -255,6 +257,9 @@ Result<OpenedModel> OpenModel(const ModelFlags& flags, const ConversationOptions
   if (!open.trace.empty()) {
     SLUICE_TRY_ASSIGN(opened.trace, Trace::Create(*opened.engine, open.trace));
   }
+  const std::string cache = platform::FindUserFolders(platform::Environment::FromProcess()).cache;
+  if (const auto device = MeasuredDevice(*opened.engine, cache))
+    options.store = plan::Tuned(*device, options.store);
   options.reserve_bytes = open.reserve_bytes;
   SLUICE_TRY_ASSIGN(opened.model, Model::Open(*opened.engine, path, options));
   if (open.quiet) return opened;

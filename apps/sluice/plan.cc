@@ -20,7 +20,7 @@ namespace {
 
 struct PlanFlags {
   ModelFlags model;
-  std::string type, device;
+  std::string type, device, storage;
   int sequences = 1;
   bool types = false, json = false, measure = false;
 };
@@ -85,9 +85,16 @@ Result<int> Plan(const PlanFlags& flags) {
     SLUICE_TRY_ASSIGN(report.facts, opened.subject.InType(*mix));
   }
   report.budget_origin = engine->budget_origin();
+  if (!flags.storage.empty()) {
+    if (opened.path.empty())
+      return Fail(ErrorCode::kInvalidArgument, "--storage reads a model's file, and there is none");
+    SLUICE_TRY_ASSIGN(const uint64_t read_bytes, ParseSize(flags.storage));
+    SLUICE_TRY_ASSIGN(report.storage, MeasureStorage(*engine, opened.path, read_bytes));
+  }
   if (flags.device.empty()) {
     const std::string cache = platform::FindUserFolders(platform::Environment::FromProcess()).cache;
     SLUICE_TRY_ASSIGN(report.device, ThisDevice(*engine, cache, opened.path, flags.measure));
+    report.request.store = plan::Tuned(report.device, report.request.store);
   } else {
     SLUICE_TRY_ASSIGN(report.device, NamedDevice(flags.device));
     report.request.threads = report.device.threads;
@@ -128,6 +135,9 @@ void AddPlan(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--types", flags->types, "List each weight type: size, speed, known loss of quality");
   command->add_flag("--measure", flags->measure, "Measure this device anew");
+  command->add_option(
+      "--storage", flags->storage,
+      "Measure how the model's file is read best, the fastest ways over this many bytes, e.g. 4G");
   command->add_flag("--json", flags->json, "One JSON object on stdout");
   command->final_callback([flags, &action] { action = [flags] { return Plan(*flags); }; });
 }

@@ -136,11 +136,33 @@ void PrintAdvice(const PlanReport& report) {
     Line("  {} ({}): {}, perplexity +{:.0f} % where it was measured", row.mix->name, FormatBytes(row.bytes),
          Rate(row.speed.decode_tokens_per_second), plan::FindQualityLoss(row.mix->name)->perplexity_percent);
   }
-  if (report.plan.budget_bytes > plan::kUnaccountedBytes) {
+  if (report.plan.budget_bytes > report.plan.unaccounted_bytes) {
     Line("  a smaller model: up to {} parameters at Q4_K_M stay in memory",
          FormatCount(static_cast<uint64_t>(report.BytesPerParameterLeft() *
                                            static_cast<double>(report.facts.parameters) / 0.61)));
   }
+}
+
+void PrintStorage(const plan::StorageReport& report) {
+  Line("\nStorage, as this file is read past the page cache: blocks, reads under way, GB/s");
+  for (const plan::StorageRate& rate : report.table)
+    Line("  {:<9} {:>9} {:>3} {:>7.2f}", io::BackendName(rate.backend), FormatBytes(rate.block_bytes),
+         rate.depth, rate.bytes_per_second / 1e9);
+  Line("best, over {}: {} {} × {}, {:.2f} GB/s", FormatBytes(report.read_bytes),
+       io::BackendName(report.best.backend), FormatBytes(report.best.block_bytes), report.best.depth,
+       report.best.bytes_per_second / 1e9);
+}
+
+ordered_json StorageJson(const plan::StorageReport& report) {
+  const auto entry = [](const plan::StorageRate& rate) {
+    return ordered_json{{"block_bytes", rate.block_bytes},
+                        {"depth", rate.depth},
+                        {"backend", io::BackendName(rate.backend)},
+                        {"bytes_per_second", rate.bytes_per_second}};
+  };
+  ordered_json json{{"read_bytes", report.read_bytes}, {"best", entry(report.best)}};
+  for (const plan::StorageRate& rate : report.table) json["table"].push_back(entry(rate));
+  return json;
 }
 
 }  // namespace
@@ -171,6 +193,7 @@ void PrintPlan(const PlanReport& report) {
              static_cast<double>(std::max<uint64_t>(facts.parameters, 1)));
   }
   PrintSpeed(report);
+  if (report.storage) PrintStorage(*report.storage);
   if (report.list_types) PrintTypes(report);
   PrintAdvice(report);
 }
@@ -218,6 +241,7 @@ ordered_json PlanJson(const PlanReport& report) {
                    {"answer_seconds", report.speed.answer_seconds},
                    {"fluent", report.speed.fluent()},
                    {"bound_by_storage", report.speed.bound_by_storage()}};
+  if (report.storage) json["storage"] = StorageJson(*report.storage);
   if (!report.list_types) return json;
   for (const TypeRow& row : report.types) {
     ordered_json type{{"type", row.mix->name},

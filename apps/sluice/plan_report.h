@@ -25,6 +25,7 @@ struct PlanReport {
   plan::Plan plan;
   plan::Speed speed;
   plan::DeviceProfile device;
+  std::optional<plan::StorageReport> storage;  // when it was to be measured
   std::string budget_origin;
   std::vector<TypeRow> types;
   bool list_types = false;  // else they only serve advice

@@ -12,8 +12,10 @@
 #include "plan/device.h"
 #include "plan/facts.h"
 #include "plan/planner.h"
+#include "plan/probe.h"
 #include "plan/quality.h"
 #include "plan/speed.h"
+#include "plan/tuning.h"
 #include "quantize/mix.h"
 #include "quantize/synth_shape.h"
 #include "sluice/engine.h"
@@ -53,6 +55,11 @@ Result<plan::DeviceProfile> ThisDevice(const Engine& engine, const std::string& 
 
 // What was measured of this machine before and is kept in `cache_folder`, if anything is; nothing is measured.
 std::optional<plan::DeviceProfile> MeasuredDevice(const Engine& engine, const std::string& cache_folder);
+
+// How fast a model's file can be read past the page cache, with the fastest ways measured over `read_bytes`
+// each.
+Result<plan::StorageReport> MeasureStorage(const Engine& engine, const std::string& model_path,
+                                           uint64_t read_bytes);
 
 // A built-in device by name, or a profile from a JSON file. Errors: kNotFound, naming the devices there are.
 Result<plan::DeviceProfile> NamedDevice(const std::string& name_or_file);

@@ -33,7 +33,8 @@ session::SessionOptions SessionOptionsFor(const plan::Plan& plan, const Conversa
 std::string NextStep(const Engine& engine, const Model& model, session::SessionOptions options) {
   const memory::LedgerSnapshot ledger = engine.context().ledger->Snapshot();
   const auto bytes = [&] { return session::Session::Bytes(model.parts(), options, engine.threads()); };
-  const std::string budget = FormatBytes(ledger.total_bytes() + bytes() + plan::kUnaccountedBytes);
+  const uint64_t accounted = ledger.total_bytes() - plan::UnaccountedWithin(ledger.budget_bytes) + bytes();
+  const std::string budget = FormatBytes(accounted + plan::UnaccountedBytes(accounted));
   while (options.context_length > kv::kPagePositions && bytes() > ledger.available_bytes())
     options.context_length /= 2;
   if (bytes() > ledger.available_bytes()) return fmt::format("it takes a budget of {}", budget);

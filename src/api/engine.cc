@@ -71,9 +71,9 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
   const bool keep_on_big = threads <= static_cast<int>(big.size()) && big.size() < topology.cores.size();
 
   auto impl = std::make_unique<Impl>(budget.bytes, threads, keep_on_big ? big : std::vector<int>());
-  // A budget below that is refused by the plan of any model.
+  // A budget that leaves nothing beside is refused by the plan of any model.
   SLUICE_TRY_ASSIGN(impl->unaccounted, memory::Reservation::Take(impl->ledger, memory::Account::kReserve,
-                                                                std::min(budget.bytes, plan::kUnaccountedBytes)));
+                                                                 plan::UnaccountedWithin(budget.bytes)));
   impl->budget_origin = std::move(budget.origin);
   impl->context = {.cpu = cpu,
                    .kernels = kernels,

@@ -4,6 +4,7 @@
 
 #include "gguf/overrides.h"
 #include "model/vocabulary.h"
+#include "platform/file.h"
 
 namespace sluice {
 
@@ -45,13 +46,18 @@ sample::GenerationDefaults ReadGenerationDefaults(const gguf::Metadata& metadata
   return defaults;
 }
 
+bool HasDirectReads(const std::string& path) {
+  const auto file = platform::File::Open(path, platform::File::Caching::kDirect);
+  return file || file.error().code != ErrorCode::kUnsupported;
+}
+
 }  // namespace
 
 plan::Request RequestFor(const Engine& engine, const ModelOptions& options) {
   const ConversationOptions& conversation = options.conversation;
   const memory::LedgerSnapshot ledger = engine.context().ledger->Snapshot();
   // The engine keeps room for what no account has; the plan counts it anew.
-  const uint64_t kept = std::min(ledger.budget_bytes, plan::kUnaccountedBytes);
+  const uint64_t kept = plan::UnaccountedWithin(ledger.budget_bytes);
   return {.budget_bytes = ledger.budget_bytes,
           .used_bytes = ledger.total_bytes() - kept,
           .reserve_bytes = options.reserve_bytes,
@@ -86,7 +92,15 @@ Result<std::shared_ptr<const Model>> Model::Open(const Engine& engine, const std
                                                  const ModelOptions& options) {
   SLUICE_TRY_ASSIGN(std::unique_ptr<model::Model> parts, model::Model::OpenHeader(path, options.overrides));
   SLUICE_TRY_ASSIGN(const plan::ModelFacts facts, parts->Facts());
-  SLUICE_TRY_ASSIGN(plan::Plan plan, plan::MakePlan(facts, RequestFor(engine, options)));
+  plan::Request request = RequestFor(engine, options);
+  if (request.store.direct && !HasDirectReads(path)) {
+    engine.context().log.Warn(
+        "{} is on a file system without direct reads: weights are read through the page cache, which "
+        "is emptied behind",
+        path);
+    request.store.direct = false;
+  }
+  SLUICE_TRY_ASSIGN(plan::Plan plan, plan::MakePlan(facts, request));
   SLUICE_TRY(parts->Load(engine.context(), plan.store));
   const gguf::Metadata& metadata = parts->file().metadata();
   std::vector<std::string> warnings = parts->tokenizer().warnings();

@@ -14,7 +14,6 @@
 #include "model/config.h"
 #include "model/facts.h"
 #include "model/vocabulary.h"
-#include "plan/probe.h"
 #include "platform/atomic_writer.h"
 #include "platform/file.h"
 #include "quantize/tensor_role.h"
@@ -155,9 +154,15 @@ std::optional<plan::DeviceProfile> MeasuredDevice(const Engine& engine, const st
   return known ? std::optional(*std::move(known)) : std::nullopt;
 }
 
+Result<plan::StorageReport> MeasureStorage(const Engine& engine, const std::string& model_path,
+                                           uint64_t read_bytes) {
+  return plan::MeasureStorage(engine.context(), model_path, read_bytes);
+}
+
 Result<plan::DeviceProfile> ThisDevice(const Engine& engine, const std::string& cache_folder,
                                        const std::string& model_path, bool again) {
   const runtime::Context& context = engine.context();
+  const std::string path = ProfilePath(engine, cache_folder);
   plan::DeviceProfile device;
   bool changed = true;
   std::error_code ignored;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -44,6 +45,10 @@ enum class IoBackend {
   kUring,
   kPread,  // blocking reads on a few threads
 };
+
+// "auto", "io_uring" or "pread".
+std::string_view BackendName(IoBackend backend);
+std::optional<IoBackend> BackendByName(std::string_view name);
 
 // A queue for up to `depth` reads at a time. Errors: kUnsupported when io_uring was asked for and the system or this
 // build has none.

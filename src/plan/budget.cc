@@ -9,6 +9,25 @@
 
 namespace sluice::plan {
 
+namespace {
+
+constexpr uint64_t kUnaccountedBase = 6 * kMiB;
+constexpr uint64_t kUnaccountedShare = 100;  // one part of so many
+constexpr uint64_t kUnaccountedMost = 64 * kMiB;
+
+}  // namespace
+
+uint64_t UnaccountedBytes(uint64_t accounted_bytes) {
+  return std::min(kUnaccountedMost, kUnaccountedBase + accounted_bytes / kUnaccountedShare);
+}
+
+uint64_t UnaccountedWithin(uint64_t budget_bytes) {
+  if (budget_bytes <= kUnaccountedBase) return budget_bytes;
+  // The largest a with a + UnaccountedBytes(a) <= budget, to a few bytes.
+  const uint64_t accounted = (budget_bytes - kUnaccountedBase) / (kUnaccountedShare + 1) * kUnaccountedShare;
+  return std::min(kUnaccountedMost, budget_bytes - accounted);
+}
+
 Budget DefaultBudget(const std::string& root) {
   const auto memory = platform::ReadSystemMemory(root);
   if (!memory)

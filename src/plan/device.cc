@@ -31,7 +31,7 @@ DeviceProfile Phone(std::string name, uint64_t total_gib, double budget_gb, doub
   phone.other_types = {.decode_bytes_per_second = 45 * kGiga,
                        .prefill_multiplications_per_second = 200 * kGiga};
   phone.other_attention = {.multiplications_per_second = 24 * kGiga};
-  phone.storage = {{2 * kMiB, 2, storage_gb * kGiga}};
+  phone.storage = {{.block_bytes = 2 * kMiB, .depth = 2, .bytes_per_second = storage_gb * kGiga}};
   return phone;
 }
 
@@ -140,6 +140,7 @@ std::string ToJson(const DeviceProfile& device) {
   for (const StorageRate& rate : device.storage) {
     out["storage"].push_back({{"block_bytes", rate.block_bytes},
                               {"depth", rate.depth},
+                              {"backend", io::BackendName(rate.backend)},
                               {"bytes_per_second", rate.bytes_per_second}});
   }
   return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -173,9 +174,11 @@ Result<DeviceProfile> ParseDevice(std::string_view text) {
     device.attention.push_back({*type, entry.Rate("multiplications_per_second")});
   });
   members.Each("storage", [&](Members& entry) {
+    const auto backend = io::BackendByName(entry.Text("backend"));
+    if (!backend) entry.Wrong("backend", "expected auto, io_uring or pread");
     device.storage.push_back({entry.Count("block_bytes"),
                               static_cast<int>(std::min(entry.Rate("depth"), 1024.0)),
-                              entry.Rate("bytes_per_second")});
+                              backend.value_or(io::IoBackend::kAuto), entry.Rate("bytes_per_second")});
   });
   if (members.error()) return *members.error();
   return device;

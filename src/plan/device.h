@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "formats/dtype.h"
+#include "io/io_queue.h"
 #include "kv/cache.h"
 
 namespace sluice::plan {
@@ -34,6 +35,7 @@ struct AttentionRate {
 struct StorageRate {
   uint64_t block_bytes = 0;
   int depth = 1;
+  io::IoBackend backend = io::IoBackend::kAuto;
   double bytes_per_second = 0;
 };
 

@@ -52,8 +52,9 @@ class Planner {
   Setting Wanted() const;
 
  private:
+  // For accounts of this plan.
   uint64_t room() const {
-    const uint64_t taken = request_.used_bytes + kUnaccountedBytes;
+    const uint64_t taken = request_.used_bytes + UnaccountedWithin(request_.budget_bytes);
     return request_.budget_bytes > taken ? request_.budget_bytes - taken : 0;
   }
   uint64_t Activations(const KvSettings& kv) const {
@@ -68,6 +69,11 @@ class Planner {
   uint64_t Bytes(const Setting& setting) const {
     const auto accounts = Accounts(setting);
     return std::accumulate(accounts.begin(), accounts.end(), uint64_t{0});
+  }
+  // The budget that a setting takes.
+  uint64_t Total(const Setting& setting) const {
+    const uint64_t accounted = Bytes(setting) + request_.used_bytes;
+    return accounted + UnaccountedBytes(accounted);
   }
   bool Fits(const Setting& setting) const { return unlimited() || Bytes(setting) <= room(); }
 
@@ -115,6 +121,7 @@ std::array<uint64_t, memory::kAccountCount> Planner::Accounts(const Setting& set
   set(Account::kKv, AlignUp(facts_.kv_bytes(setting.kv), kPage));
   set(Account::kActivations, AlignUp(Activations(setting.kv), kPage));
   set(Account::kTokenizer, facts_.tokenizer_bytes);
+  set(Account::kIo, weights.io_bytes);
   set(Account::kReserve, request_.reserve_bytes);
   return accounts;
 }
@@ -187,8 +194,7 @@ std::vector<std::string> Planner::Steps(const Setting& from, const Setting& to) 
   if (to.residency != from.residency) {
     steps.push_back(fmt::format(
         "weights stream from storage: with all {} of them in memory it would take {}, the budget is {}",
-        FormatBytes(facts_.weight_bytes(Store(from, 0)).pinned_bytes),
-        FormatBytes(Bytes(from) + request_.used_bytes + kUnaccountedBytes),
+        FormatBytes(facts_.weight_bytes(Store(from, 0)).pinned_bytes), FormatBytes(Total(from)),
         FormatBytes(request_.budget_bytes)));
   }
   return steps;
@@ -204,6 +210,8 @@ Plan Planner::Finish(const Setting& wanted, const Setting& setting) const {
             .budget_bytes = request_.budget_bytes,
             .bounded = setting.residency != Residency::kMmap,
             .steps = Steps(wanted, setting)};
+  plan.unaccounted_bytes =
+      UnaccountedBytes(std::accumulate(plan.accounts.begin(), plan.accounts.end(), request_.used_bytes));
   plan.streamed_bytes = facts_.weight_bytes(plan.store).streamed_bytes;
   // The page cache drops the least recently used too, which hits nothing on a cycle longer than itself.
   if (!plan.bounded && !unlimited() && least + facts_.swept_bytes() > room())
@@ -230,8 +238,7 @@ Error Planner::Refuse(const Setting& setting) const {
   const Setting lowest = Lowest(setting);
   const auto accounts = Accounts(setting);
   const size_t largest = static_cast<size_t>(std::ranges::max_element(accounts) - accounts.begin());
-  std::string next = fmt::format("it takes a budget of {}",
-                                 FormatBytes(Bytes(lowest) + request_.used_bytes + kUnaccountedBytes));
+  std::string next = fmt::format("it takes a budget of {}", FormatBytes(Total(lowest)));
   if (const int64_t context = request_.context_length != 0 ? LargestTypedContext(lowest) : 0; context > 0)
     next += fmt::format(", or a context of {} tokens", context);
   if (request_.k_type || request_.v_type) {
@@ -250,7 +257,7 @@ Error Planner::Refuse(const Setting& setting) const {
   std::string what = fmt::format("{} with a context of {} tokens", facts_.name, setting.kv.context_length);
   return Fail(ErrorCode::kDoesNotFit,
               "{} does not fit: it needs {} (the largest part: {} {}) and the budget is {}{}; {}", what,
-              FormatBytes(Bytes(setting) + kUnaccountedBytes),
+              FormatBytes(Total(setting) - request_.used_bytes),
               memory::AccountName(static_cast<Account>(largest)), FormatBytes(accounts[largest]),
               FormatBytes(request_.budget_bytes), already, next);
 }

@@ -52,7 +52,7 @@ struct Plan {
   weights::StoreOptions store;                             // its residency is the plan's
   KvSettings kv;                                           // context, types, batch, sequences
   std::array<uint64_t, memory::kAccountCount> accounts{};  // by memory::Account: what each will hold
-  uint64_t unaccounted_bytes = kUnaccountedBytes;
+  uint64_t unaccounted_bytes = 0;
   uint64_t used_bytes = 0;  // by others, in the ledger already
   uint64_t budget_bytes = 0;
   uint64_t streamed_bytes = 0;     // read from storage in each pass

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "base/aligned_buffer.h"
 #include "base/hash.h"
@@ -123,6 +125,63 @@ double MeasureAttention(const runtime::Context& context, kv::KvType type, std::s
   return static_cast<double>(done) * 64 * kHeads * 2 * kDim / elapsed;
 }
 
+// Reads a file, in order and around its end, in the ways that a StorageRate describes.
+class StorageProbe {
+ public:
+  static constexpr uint64_t kEach = 64 * kMiB, kLargestBlock = 4 * kMiB, kSmallestFile = 2 * kEach;
+  static constexpr int kMostDepth = 16;
+  static constexpr uint64_t kBufferBytes = kMostDepth * kLargestBlock;
+
+  static std::optional<StorageProbe> Create(const runtime::Context& context, const std::string& path) {
+    auto file = platform::File::Open(path, platform::File::Caching::kDirect);
+    if (!file) return std::nullopt;
+    const auto size = file->Size();
+    if (!size || *size < kSmallestFile) return std::nullopt;
+    auto buffers = memory::Arena::Create(kBufferBytes, memory::Account::kReserve, *context.ledger,
+                                         {.page_size = platform::PageSize::kHuge, .touch = true});
+    if (!buffers) return std::nullopt;
+    return StorageProbe(context, *std::move(file), *size / kLargestBlock, *std::move(buffers));
+  }
+
+  // Fills in bytes_per_second, from reading so many bytes. False when a read fails or the backend is not
+  // there.
+  bool Measure(uint64_t bytes, StorageRate& rate) {
+    const auto queue = io::CreateIoQueue(rate.backend, rate.depth);
+    if (!queue) return false;
+    const uint64_t end = place_ + bytes;
+    const uint64_t begin = place_;
+    uint64_t under_way = 0;
+    const auto start_read = [&](uint64_t slot) {
+      (*queue)->Submit({.file = &file_,
+                        .offset = place_ % (blocks_ * kLargestBlock),
+                        .buffer = buffers_.bytes().subspan(slot * kLargestBlock, rate.block_bytes),
+                        .tag = slot});
+      place_ += rate.block_bytes;
+      ++under_way;
+    };
+    const double start = context_->clock->NowSeconds();
+    for (int slot = 0; slot < rate.depth; ++slot) start_read(static_cast<uint64_t>(slot));
+    bool failed = false;
+    for (; under_way > 0; --under_way) {
+      const io::IoCompletion done = (*queue)->Wait();
+      failed |= done.result != static_cast<int64_t>(rate.block_bytes);
+      if (place_ < end) start_read(done.tag);
+    }
+    rate.bytes_per_second = static_cast<double>(place_ - begin) / (context_->clock->NowSeconds() - start);
+    return !failed;
+  }
+
+ private:
+  StorageProbe(const runtime::Context& context, platform::File file, uint64_t blocks, memory::Arena buffers)
+      : context_(&context), file_(std::move(file)), blocks_(blocks), buffers_(std::move(buffers)) {}
+
+  const runtime::Context* context_;
+  platform::File file_;
+  uint64_t blocks_;  // of the largest size, whole ones
+  memory::Arena buffers_;
+  uint64_t place_ = 0;  // in the file, counting on beyond its end
+};
+
 }  // namespace
 
 Result<DeviceProfile> ProbeCompute(const runtime::Context& context) {
@@ -155,45 +214,39 @@ Result<DeviceProfile> ProbeCompute(const runtime::Context& context) {
 }
 
 std::vector<StorageRate> ProbeStorage(const runtime::Context& context, const std::string& path) {
-  constexpr uint64_t kEach = 192 * kMiB, kLargestBlock = 4 * kMiB;
-  constexpr int kMostDepth = 8;
-  const auto file = platform::File::Open(path, platform::File::Caching::kDirect);
-  if (!file) return {};
-  const auto size = file->Size();
-  if (!size || *size < 2 * kEach) return {};
-  auto arena = memory::Arena::Create(kMostDepth * kLargestBlock, memory::Account::kReserve, *context.ledger,
-                                     {.page_size = platform::PageSize::kHuge, .touch = true});
-  if (!arena) return {};
-  const uint64_t blocks = *size / kLargestBlock;
-  uint64_t place = blocks / 3 * kLargestBlock;  // somewhere inside; other reads then go on from there
+  auto probe = StorageProbe::Create(context, path);
+  if (!probe) return {};
   std::vector<StorageRate> rates;
-  for (const int depth : {1, 4, kMostDepth}) {
-    const auto queue = io::CreateIoQueue(io::IoBackend::kAuto, depth);
-    if (!queue) return {};
-    for (uint64_t block = 256 * kKiB; block <= kLargestBlock; block *= 2) {
-      const uint64_t end = place + kEach;
-      uint64_t under_way = 0;
-      const auto start_read = [&](uint64_t slot) {
-        (*queue)->Submit({.file = &*file,
-                          .offset = place % (blocks * kLargestBlock),
-                          .buffer = arena->bytes().subspan(slot * kLargestBlock, block),
-                          .tag = slot});
-        place += block;
-        ++under_way;
-      };
-      const double start = context.clock->NowSeconds();
-      for (int slot = 0; slot < depth; ++slot) start_read(static_cast<uint64_t>(slot));
-      bool failed = false;
-      for (; under_way > 0; --under_way) {
-        const io::IoCompletion done = (*queue)->Wait();
-        failed |= done.result != static_cast<int64_t>(block);
-        if (place < end) start_read(done.tag);
+  for (const io::IoBackend backend : {io::IoBackend::kUring, io::IoBackend::kPread}) {
+    for (const int depth : {1, 4, 8, StorageProbe::kMostDepth}) {
+      for (uint64_t block = 256 * kKiB; block <= StorageProbe::kLargestBlock; block *= 2) {
+        StorageRate rate{block, depth, backend};
+        if (probe->Measure(StorageProbe::kEach, rate)) rates.push_back(rate);
       }
-      if (failed) return {};
-      rates.push_back({block, depth, static_cast<double>(kEach) / (context.clock->NowSeconds() - start)});
     }
   }
   return rates;
+}
+
+Result<StorageReport> MeasureStorage(const runtime::Context& context, const std::string& path,
+                                     uint64_t read_bytes) {
+  constexpr size_t kBest = 3;
+  StorageReport report{.table = ProbeStorage(context, path), .best = {}, .read_bytes = read_bytes};
+  std::vector<StorageRate> best = report.table;
+  std::ranges::sort(best, std::greater(), &StorageRate::bytes_per_second);
+  best.resize(std::min(best.size(), kBest));
+  auto probe = StorageProbe::Create(context, path);
+  if (best.empty() || !probe) {
+    return Fail(ErrorCode::kUnsupported,
+                "how fast {} can be read was not measured: it takes a file of {} on a file system "
+                "with direct reads, and {} of memory",
+                path, FormatBytes(StorageProbe::kSmallestFile), FormatBytes(StorageProbe::kBufferBytes));
+  }
+  for (StorageRate& rate : best) {
+    if (probe->Measure(read_bytes, rate) && rate.bytes_per_second > report.best.bytes_per_second)
+      report.best = rate;
+  }
+  return report;
 }
 
 std::string Fingerprint(const runtime::Context& context) {

@@ -105,6 +105,10 @@ uint64_t SlotBytes(const std::vector<Slab>& slabs) {
   return largest;
 }
 
+uint64_t BufferedBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
+  return options.direct ? 0 : static_cast<uint64_t>(options.depth) * SlotBytes(slabs);
+}
+
 uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
   const uint64_t slot = SlotBytes(slabs);
   if (options.residency != Residency::kLru) return options.ring_bytes / slot * slot;
@@ -122,6 +126,7 @@ Footprint PlanFootprint(const Schedule& schedule, const StoreOptions& options) {
   const std::vector<Slab> slabs = CutSlabs(schedule, options.slab_bytes);
   const std::vector<bool> stays = ChooseStaying(slabs, options);
   footprint.pinned_bytes = LayOutArena(slabs, stays).size_bytes;
+  footprint.io_bytes = BufferedBytes(slabs, options);
   for (size_t i = 0; i < slabs.size(); ++i) footprint.streamed_bytes += stays[i] ? 0 : slabs[i].size_bytes();
   if (footprint.streamed_bytes > 0) footprint.ring_bytes = AlignUp(RingBytes(slabs, options), kPage);
   return footprint;

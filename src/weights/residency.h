@@ -51,6 +51,8 @@ std::vector<bool> ChooseStaying(const std::vector<Slab>& slabs, const StoreOptio
 
 // Bytes that the largest slab takes in the ring: each extent widened to whole pages.
 uint64_t SlotBytes(const std::vector<Slab>& slabs);
+// Of the page cache that reads under way take, when they are not direct.
+uint64_t BufferedBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
 // Of the ring; of the cache of whole blocks (kLru).
 uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
 
@@ -58,6 +60,7 @@ uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
 struct Footprint {
   uint64_t pinned_bytes = 0;    // weights.pinned
   uint64_t ring_bytes = 0;      // weights.stream
+  uint64_t io_bytes = 0;        // io: page cache that reads pass through, where they are not direct
   uint64_t streamed_bytes = 0;  // read in each pass
 };
 // What WeightStore will take with these options.

@@ -42,6 +42,8 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
     SLUICE_TRY(store->MapFiles());
     return store;
   }
+  SLUICE_TRY_ASSIGN(store->page_cache_, memory::Reservation::Take(*context.ledger, memory::Account::kIo,
+                                                                  BufferedBytes(store->slabs_, options)));
   SLUICE_TRY(store->TakeMemory(ChooseStaying(store->slabs_, options)));
   store->copies_from_cache_ = store->reader_->MostlyInPageCache(store->slabs_);
   // What opening the model has left there would stay charged to this process.

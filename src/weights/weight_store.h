@@ -180,6 +180,7 @@ class WeightStore {
   memory::Arena pinned_;
   std::vector<platform::Mapping> mappings_;      // kMmap, by shard
   memory::Arena ring_;  // kPin: streamed slabs; kLru: the blocks that are held
+  memory::Reservation page_cache_;  // that reads pass through, where they are not to be direct
   uint64_t slot_bytes_ = 0;
   std::unique_ptr<SlabReader> reader_;
   bool copies_from_cache_ = false;  // the file is in the page cache: slabs that stay are copied by whoever needs them

@@ -272,18 +272,18 @@ TEST_F(ConversationTest, LearnedPositionsBoundTheContext) {
 }
 
 TEST_F(ConversationTest, ABudgetTooSmallForTheContextNamesOneThatFits) {
-  const auto engine = MakeEngine({.threads = 1, .memory_bytes = 72 * kMiB});
+  const auto engine = MakeEngine({.threads = 1, .memory_bytes = 14 * kMiB});
   const auto model = Model::Open(*engine, folder_.Write("model.gguf", TinyLlama(100'000).BuildString()));
   ASSERT_TRUE(model) << model.error().message;
   const auto made = Conversation::Create(*engine, *model, {.context_length = 100'000});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::kDoesNotFit);
-  EXPECT_THAT(made.error().message, AllOf(HasSubstr("100000 tokens does not fit"), HasSubstr("72.0 MiB"),
+  EXPECT_THAT(made.error().message, AllOf(HasSubstr("100000 tokens does not fit"), HasSubstr("14.0 MiB"),
                                           HasSubstr("it takes a budget of"), HasSubstr("or a context of")));
   // Asked for nothing, it takes what fits.
   const auto fitted = Conversation::Create(*engine, *model, {});
   ASSERT_TRUE(fitted) << fitted.error().message;
-  EXPECT_LE(engine->context().ledger->Snapshot().total_bytes(), 72 * kMiB);
+  EXPECT_LE(engine->context().ledger->Snapshot().total_bytes(), 14 * kMiB);
 }
 
 TEST_F(ConversationTest, StoppingWhileThePromptIsReadKeepsWhatWasRead) {

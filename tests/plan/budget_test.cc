@@ -65,5 +65,16 @@ TEST(BudgetTest, CgroupV1LimitsCountToo) {
   EXPECT_EQ(DefaultBudget(root.path()).bytes, 3 * kGiB / 2);
 }
 
+TEST(UnaccountedTest, WhatAccountsCanHaveAndTheRestAreTheBudget) {
+  for (uint64_t budget = 7 * kMiB; budget < 64 * kGiB; budget += budget / 7 + 12345) {
+    const uint64_t accounted = budget - UnaccountedWithin(budget);
+    EXPECT_LE(accounted + UnaccountedBytes(accounted), budget);
+    EXPECT_GE(accounted + UnaccountedBytes(accounted) + 4096, budget);
+    EXPECT_LE(UnaccountedWithin(budget), 64 * kMiB);
+  }
+  EXPECT_EQ(UnaccountedWithin(memory::Ledger::kUnlimited), 64 * kMiB);
+  EXPECT_EQ(UnaccountedWithin(1000), 1000u);
+}
+
 }  // namespace
 }  // namespace sluice::plan

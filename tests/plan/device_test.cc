@@ -15,7 +15,7 @@ TEST(DeviceTest, ProfilesSurviveJson) {
   device.memory_bytes_per_second = 2e10;
   device.types = {{formats::DType::kQ4_K, 1e10, 2e11}, {formats::DType::kIQ1_S, 1e9, 1e10}};
   device.attention = {{kv::KvType::kQ8_0, 3e9}};
-  device.storage = {{256 * kKiB, 1, 1e9}, {2 * kMiB, 8, 2.5e9}};
+  device.storage = {{256 * kKiB, 1, io::IoBackend::kPread, 1e9}, {2 * kMiB, 8, io::IoBackend::kUring, 2.5e9}};
   device.other_types.decode_bytes_per_second = 5e9;
   const auto read = ParseDevice(ToJson(device));
   ASSERT_TRUE(read) << read.error().message;

@@ -63,7 +63,7 @@ struct LadderCase {
 
 // Walks down all of the ladder as the budget shrinks.
 TEST(PlannerTest, Ladder) {
-  const uint64_t rest = 10 * 1024 + 16 + 64;  // MiB: all weights, tokenizer, unaccounted
+  const uint64_t rest = 10 * 1024 + 16 + 64;  // MiB: all weights, tokenizer, unaccounted at most
   for (const LadderCase& c : std::vector<LadderCase>{
            {"everything fits", rest + 8192 + 512, Residency::kResident, 8192, 512, KvType::kF16, KvType::kF16,
             0},
@@ -100,9 +100,11 @@ TEST(PlannerTest, WhatIsLeftOfTheBudgetIsPinned) {
       MakePlan(Model(), {.budget_bytes = 6 * kGiB, .context_length = 512, .residency = Residency::kPin});
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->bytes(Account::kWeightsStream), 64 * kMiB);
-  EXPECT_EQ(plan->bytes(Account::kWeightsPinned), 6 * kGiB - (64 + 512 + 512 + 16 + 64) * kMiB);
+  EXPECT_EQ(plan->bytes(Account::kWeightsPinned),
+            6 * kGiB - (64 + 512 + 512 + 16) * kMiB - UnaccountedWithin(6 * kGiB));
   EXPECT_EQ(plan->streamed_bytes, 9 * kGiB - plan->bytes(Account::kWeightsPinned));
-  EXPECT_EQ(plan->total_bytes(), 6 * kGiB);
+  EXPECT_LE(plan->total_bytes(), 6 * kGiB);
+  EXPECT_GT(plan->total_bytes(), 6 * kGiB - kMiB);
   EXPECT_THAT(plan->steps, IsEmpty());
 }
 

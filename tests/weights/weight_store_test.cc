@@ -370,13 +370,17 @@ TEST_F(WeightStoreTest, NothingIsGivenBackWhereItIsOfNoUse) {
 
 TEST_F(WeightStoreTest, TheFootprintIsWhatTheLedgerIsCharged) {
   for (const Residency residency : {Residency::kResident, Residency::kPin, Residency::kLru, Residency::kMmap}) {
-    const StoreOptions options = Small(residency, model_.size_bytes() / 3);
-    const Footprint footprint = PlanFootprint(model_.schedule(), options);
-    const auto store = Make(options);
-    const memory::LedgerSnapshot ledger = ledger_.Snapshot();
-    EXPECT_EQ(ledger.used(memory::Account::kWeightsPinned), footprint.pinned_bytes);
-    EXPECT_EQ(ledger.used(memory::Account::kWeightsStream), footprint.ring_bytes);
-    EXPECT_EQ(store->streamed_bytes(), footprint.streamed_bytes);
+    for (const bool direct : {true, false}) {
+      StoreOptions options = Small(residency, model_.size_bytes() / 3);
+      options.direct = direct;
+      const Footprint footprint = PlanFootprint(model_.schedule(), options);
+      const auto store = Make(options);
+      const memory::LedgerSnapshot ledger = ledger_.Snapshot();
+      EXPECT_EQ(ledger.used(memory::Account::kWeightsPinned), footprint.pinned_bytes);
+      EXPECT_EQ(ledger.used(memory::Account::kWeightsStream), footprint.ring_bytes);
+      EXPECT_EQ(ledger.used(memory::Account::kIo), footprint.io_bytes);
+      EXPECT_EQ(store->streamed_bytes(), footprint.streamed_bytes);
+    }
   }
 }
 

@@ -205,10 +205,10 @@ TEST_F(RunTest, TooSmallABudgetIsExitThree) {
   const Ran weights = Run({"run", model, "hi", "--memory", "16K"});
   EXPECT_EQ(weights.exit_code, 3) << weights.err;
   EXPECT_THAT(weights.err, HasSubstr("it takes a budget"));
-  const Ran context = Run({"run", model, "hi", "--memory", "72M", "-c", "100000"});
+  const Ran context = Run({"run", model, "hi", "--memory", "14M", "-c", "100000"});
   EXPECT_EQ(context.exit_code, 3) << context.err;
   EXPECT_THAT(context.err, AllOf(HasSubstr("or a context of")));
-  EXPECT_EQ(Run({"run", model, "hi", "--memory", "72M", "-n", "2"}).exit_code, 0);
+  EXPECT_EQ(Run({"run", model, "hi", "--memory", "14M", "-n", "2"}).exit_code, 0);
 }
 
 TEST_F(RunTest, OverridesReachTheModel) {
