@@ -1,5 +1,8 @@
 // Wrong model files through every command that opens one: an error that names the trouble, and never a crash.
-#include "whole/fixture.h"
+#include <filesystem>
+#include <fstream>
+
+#include "whole/running.h"
 
 namespace sluice::whole {
 namespace {
@@ -53,6 +56,20 @@ TEST_F(FilesTest, TruncatedFiles) {
     const Ran inspected = Run({"inspect", home_.Write("cut.gguf", whole.substr(0, size))});
     EXPECT_EQ(inspected.exit_code, 1) << size;
     EXPECT_THAT(inspected.err, HasSubstr("cut.gguf")) << size;
+  }
+}
+
+TEST_F(FilesTest, AFileThatShrinksWhileItIsUsed) {
+  for (const char* residency : {"resident", "lru"}) {
+    const std::string path = Save(TinyLlama(100'000));
+    Running run(home_.path(),
+                {"run", path, "hi", "-c", "100000", "-n", "-1", "--ignore-eos", "--residency", residency});
+    run.EndInput();
+    run.WaitForOutput();
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 8);
+    EXPECT_EQ(run.Wait(), 1) << residency;
+    std::ifstream said(home_ / ".stderr");
+    EXPECT_THAT(std::string(std::istreambuf_iterator<char>(said), {}), HasSubstr("tensor")) << residency;
   }
 }
 

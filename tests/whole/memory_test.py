@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The budget in real memory control groups: usage: memory_test.py SLUICE
+"""The budget in real memory control groups. usage: memory_test.py SLUICE
 
 A synthetic model three times its budget runs in groups of three times the budget and of exactly the budget, beside a
 neighbour that takes memory, and in a chat that crosses its window. Exits with 77 (skipped) where groups can't be made.
@@ -7,6 +7,7 @@ neighbour that takes memory, and in a chat that crosses its window. Exits with 7
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -75,17 +76,28 @@ class MemoryTest(unittest.TestCase):
 
     def test_budget_holds(self):
         expected = self.expected(6)
-        for flags in (["--residency", "pin"], ["--residency", "lru"], ["--residency", "pin", "--io", "buffered"]):
+        whole = self.planned(3 * self.budget + 512 * MIB, "--residency", "resident")
+        for budget, flags in ((self.budget, ["--residency", "pin"]), (self.budget, ["--residency", "lru"]),
+                              (self.budget, ["--residency", "pin", "--io", "buffered"]), (whole, ["--residency", "resident"])):
             with self.subTest(flags=flags):
-                wide = run_in_group(self.ask(self.budget, *flags), 3 * self.budget, self.model)
+                wide = run_in_group(self.ask(budget, *flags), 3 * budget, self.model)
                 self.assertTrue(wide.ok, wide.error)
-                self.assertLess(wide.peak_bytes, self.budget)
-                self.assertLessEqual(wide.peak_bytes, self.planned(self.budget, *flags))
-                tight = run_in_group(self.ask(self.budget, *flags), self.budget, self.model)
+                planned = self.planned(budget, *flags)
+                self.assertLessEqual(planned, budget)
+                self.assertLessEqual(wide.peak_bytes, planned)
+                self.assertLess(planned, 1.1 * wide.peak_bytes)
+                tight = run_in_group(self.ask(budget, *flags), budget, self.model)
                 self.assertTrue(tight.ok, tight.error)
                 self.assertEqual(tight.limit_hit, 0)
                 self.assertEqual(wide.swap_bytes + tight.swap_bytes, 0)
                 self.assertEqual({wide.report["text_base64"], tight.report["text_base64"]}, {expected})
+
+    def test_nothing_is_locked(self):
+        """P47: no memory may be locked, and none is asked to be."""
+        command = self.ask(self.budget, "--residency", "pin", tokens=2)
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0)))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_neighbour_takes_memory(self):
         """In the middle of an answer; nothing is killed or swapped, and the answer is the same."""

@@ -101,6 +101,15 @@ TEST_F(RunTest, LengthsAtTheEdgeOfTheContext) {
   }
 }
 
+// P37: however much room there is, an answer ends where nobody said how long it may be.
+TEST_F(RunTest, AnAnswerHasAnEnd) {
+  const Ran ran =
+      Run({"run", Save(TinyLlama()), "hi", "--overflow", "window", "--ignore-eos", "--json", "-t", "1"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("\"generated_tokens\": 4096"), HasSubstr("\"finish_reason\": \"length\"")));
+}
+
 TEST_F(RunTest, SeedsMakeAnswersRepeatable) {
   const std::string model = Save(TinyLlama());
   const auto answer = [&](const Arguments& more) {

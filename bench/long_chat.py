@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""A chat on a model three times its budget that crosses its window: memory over time, and how even the tokens come.
+
+    bench/long_chat.py [--model F.gguf | --shape tinyllama-1.1b --type Q4_K_M] [--memory 200M] [--context 256] [--messages 24]
+
+Runs `sluice chat --overflow window` in a memory control group of exactly the budget and prints what the process has in
+memory (the spread after the first answer), how often the limit was hit, and the time between tokens within answers: p5,
+median, p95 and p95/p5. A token that is only part of a character shows when the character is whole. Needs root.
+"""
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from programs import KIB, SLUICE, MemoryCgroup, Unavailable, drop_from_page_cache, mib, model_file, parse_size
+
+
+def rss_bytes(process):
+    try:
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * KIB for line in status.splitlines() if line.startswith("VmRSS:")), None)
+
+
+class Talk:
+    """Sends the messages one by one, each when the answer before it has come to its end."""
+
+    def __init__(self, program, messages):
+        self.program, self.messages = program, messages
+        self.gaps, self.rss, self.said = [], [], []
+        self.answered = threading.Semaphore(0)
+
+    def run(self):
+        readers = [threading.Thread(target=self.read_answers), threading.Thread(target=self.read_remarks)]
+        for reader in readers:
+            reader.start()
+        for message in self.messages:
+            self.program.stdin.write(message.encode() + b"\n")
+            self.program.stdin.flush()
+            self.answered.acquire()
+            self.last = None
+            self.rss.append(rss_bytes(self.program.pid))
+        self.program.stdin.close()
+        for reader in readers:
+            reader.join()
+        self.program.wait()
+
+    last = None  # when the token before came, within an answer
+
+    def read_answers(self):
+        while os.read(self.program.stdout.fileno(), 4096):
+            now = time.monotonic()
+            if self.last is not None:
+                self.gaps.append(now - self.last)
+            self.last = now
+
+    def read_remarks(self):
+        for line in self.program.stderr:
+            self.said.append(line.decode(errors="replace").rstrip())
+            if b"tok/s" in line:  # an answer's figures, its last line
+                self.answered.release()
+        self.answered.release(1000)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help="a GGUF file; else one is made")
+    parser.add_argument("--shape", default="tinyllama-1.1b")
+    parser.add_argument("--type", default="Q4_K_M")
+    parser.add_argument("--memory", type=parse_size, help="the budget; a third of the file unless told")
+    parser.add_argument("--context", type=int, default=256)
+    parser.add_argument("--messages", type=int, default=24)
+    parser.add_argument("--tokens", type=int, default=24, help="of each answer")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sluice", default=SLUICE)
+    args = parser.parse_args()
+    try:
+        with model_file(args.sluice, args.model, args.shape, args.type) as path:
+            budget = args.memory or os.path.getsize(path) // 3
+            command = [args.sluice, "chat", path, "--memory", str(budget), "--residency", "pin", "-c", str(args.context),
+                       "--overflow", "window", "-n", str(args.tokens), "--ignore-eos", "--seed", "1", "--no-save", "-t",
+                       str(args.threads)]
+            drop_from_page_cache(path)
+            with MemoryCgroup(budget) as group:
+                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+                with group.start(command, **pipes) as program:
+                    talk = Talk(program, [f"message {i} of a talk that goes on" for i in range(args.messages)])
+                    talk.run()
+                peak, hits = group.peak_bytes(), group.limit_was_hit()
+    except Unavailable as reason:
+        sys.exit(str(reason))
+    if program.returncode != 0 or len(talk.gaps) < 20:
+        sys.exit(f"exit code {program.returncode}: " + " / ".join(talk.said[-3:]))
+    crossed = [line for line in talk.said if "is full" in line]
+    rss = [size for size in talk.rss[1:] if size]
+    cuts = statistics.quantiles(talk.gaps, n=20)
+    print(f"budget {mib(budget)} MiB, peak of the group {mib(peak)}, limit hit {hits} times")
+    print(f"in memory after each answer: {mib(min(rss))} to {mib(max(rss))} MiB")
+    print(f"{len(talk.gaps)} tokens: p5 {cuts[0] * 1e3:.0f} ms, median {cuts[9] * 1e3:.0f}, p95 {cuts[18] * 1e3:.0f}, "
+          f"p95/p5 {cuts[18] / cuts[0]:.2f}")
+    print("the context overflowed" if crossed else "the context was not filled: send more messages")
+
+
+if __name__ == "__main__":
+    main()
