@@ -162,7 +162,6 @@ Result<plan::StorageReport> MeasureStorage(const Engine& engine, const std::stri
 Result<plan::DeviceProfile> ThisDevice(const Engine& engine, const std::string& cache_folder,
                                        const std::string& model_path, bool again) {
   const runtime::Context& context = engine.context();
-  const std::string path = ProfilePath(engine, cache_folder);
   plan::DeviceProfile device;
   bool changed = true;
   std::error_code ignored;

@@ -100,7 +100,7 @@ Stats GatherStats(const Engine& engine, const Model& model, const WorkFigures& r
   stats.planned[static_cast<size_t>(memory::Account::kReserve)] += plan.used_bytes;
   // The engine keeps that much free, so that a plan can count on it; nobody holds it.
   uint64_t& reserve = stats.ledger.used_bytes[static_cast<size_t>(memory::Account::kReserve)];
-  reserve -= std::min(reserve, plan::kUnaccountedBytes);
+  reserve -= std::min(reserve, plan::UnaccountedWithin(engine.budget_bytes()));
   return stats;
 }
 

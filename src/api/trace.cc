@@ -90,7 +90,8 @@ void Trace::Impl::WriteMemory(double now) {
     const auto account = static_cast<memory::Account>(i);
     uint64_t used = ledger.used_bytes[i];
     // What the engine keeps free for whatever no account has is nobody's.
-    if (account == memory::Account::kReserve) used -= std::min(used, plan::kUnaccountedBytes);
+    if (account == memory::Account::kReserve)
+      used -= std::min(used, plan::UnaccountedWithin(ledger.budget_bytes));
     Write(R"({}"{}":{})", i == 0 ? "" : ",", memory::AccountName(account), used);
   }
   WriteText("}}");

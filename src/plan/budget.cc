@@ -11,7 +11,7 @@ namespace sluice::plan {
 
 namespace {
 
-constexpr uint64_t kUnaccountedBase = 6 * kMiB;
+constexpr uint64_t kUnaccountedBase = 11 * kMiB / 2;
 constexpr uint64_t kUnaccountedShare = 100;  // one part of so many
 constexpr uint64_t kUnaccountedMost = 64 * kMiB;
 

@@ -10,9 +10,9 @@
 
 namespace sluice::plan {
 
-// What a process takes at most beside the ledger's accounts of `accounted_bytes`: libraries' data, thread stacks, small
-// containers, page tables. 6 MiB and a hundredth, at most 64 MiB; what was measured is in docs/memory.md. Every plan
-// counts it, so that a budget bounds the whole process.
+// What a process takes at most beside the ledger's accounts of `accounted_bytes`: libraries' data, thread
+// stacks, small containers, page tables. 5.5 MiB and a hundredth, at most 64 MiB; what was measured is in
+// docs/memory.md. Every plan counts it, so that a budget bounds the whole process.
 uint64_t UnaccountedBytes(uint64_t accounted_bytes);
 // The part of a budget that accounts can't have for that reason.
 uint64_t UnaccountedWithin(uint64_t budget_bytes);

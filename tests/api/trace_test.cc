@@ -71,7 +71,8 @@ TEST_F(TraceTest, HasEveryStepOfEveryPassAndTheSeries) {
   const memory::LedgerSnapshot ledger = engine_->context().ledger->Snapshot();
   EXPECT_EQ(last_memory["kv"], ledger.used_bytes[static_cast<size_t>(memory::Account::kKv)]);
   EXPECT_EQ(last_memory.size(), memory::kAccountCount);
-  EXPECT_LT(last_memory["reserve"], plan::kUnaccountedBytes) << "what the engine keeps free is nobody's";
+  EXPECT_LT(last_memory["reserve"], plan::UnaccountedWithin(ledger.budget_bytes))
+      << "what the engine keeps free is nobody's";
   EXPECT_GT(first_speed["reading"], 0);
   EXPECT_EQ(last_speed["answering"], 0) << "it is over";
 }
@@ -101,7 +102,7 @@ TEST_F(TraceTest, AFileThatCannotBeWrittenIsAnErrorAtOnce) {
   EXPECT_THAT(nowhere.error().message, HasSubstr("folder.json"));
   EXPECT_FALSE(Trace::Create(*engine_, folder_.path()));
   EXPECT_EQ(Used(), before);
-  const auto small = MakeEngine({.threads = 1, .memory_bytes = plan::kUnaccountedBytes + 64 * kKiB});
+  const auto small = MakeEngine({.threads = 1, .memory_bytes = 6 * kMiB});
   EXPECT_EQ(Trace::Create(*small, path_).error().code, ErrorCode::kDoesNotFit);
 }
 
