@@ -85,7 +85,7 @@ class MemoryTest(unittest.TestCase):
                 planned = self.planned(budget, *flags)
                 self.assertLessEqual(planned, budget)
                 self.assertLessEqual(wide.peak_bytes, planned)
-                self.assertLess(planned, 1.1 * wide.peak_bytes)
+                self.assertLess(planned, 1.05 * wide.peak_bytes + 4 * MIB)
                 tight = run_in_group(self.ask(budget, *flags), budget, self.model)
                 self.assertTrue(tight.ok, tight.error)
                 self.assertEqual(tight.limit_hit, 0)
@@ -150,7 +150,7 @@ class MemoryTest(unittest.TestCase):
         self.assertIn("the context of 256 tokens is full", said)
         # The first third fills the memory.
         later = usage[len(usage) // 3:]
-        self.assertLess(max(later) - min(later), 2 * MIB)
+        self.assertLess(max(later) - min(later), 4 * MIB)
 
 
 if __name__ == "__main__":
