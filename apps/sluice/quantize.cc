@@ -108,8 +108,13 @@ void PrintTable(const QuantizeReport& report) {
               BitsPerWeight(report), 100 * Total(report).RelativeError());
 }
 
+// Below this many bits a weight it shows which columns the search cared for.
+constexpr double kFewBits = 3;
+
 // Remarks that hold for the whole file.
-void PrintNotes(const QuantizeReport& report) {
+void PrintNotes(const QuantizeReport& report, const QuantizeFlags& flags) {
+  if (BitsPerWeight(report) < kFewBits && flags.importance.empty())
+    Note("with so few bits a weight, importance data (--imatrix) would help");
   if (report.requantized > 0) {
     Note(fmt::format("{} tensors were quantised before: what that lost is not in these errors",
                      report.requantized));
@@ -169,7 +174,7 @@ Result<int> Quantize(const QuantizeFlags& flags) {
   } else {
     PrintTable(report);
   }
-  PrintNotes(report);
+  PrintNotes(report, flags);
   return kExitOk;
 }
 

@@ -1,5 +1,6 @@
-// The bundled model in every type that `quantize` makes: it loads, and answers what it answered before, more
-// or less, by its bits a weight.
+// The bundled model in every mix that `quantize` makes: it loads, and what it says next is like what it said
+// before, by the mix's bits a weight. One of the six layers is in the mix, so that the slow searches don't
+// take long, under sanitizers least of all.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ TEST_P(Quantized, LoadsAndAnswers) {
   ASSERT_TRUE(engine) << engine.error().message;
   quantize::QuantizeOptions options;
   options.types.mix = *quantize::FindMix(GetParam());
-  options.types.overrides = {{"blk.[2-5].*", formats::DType::kQ8_0}};
+  options.types.overrides = {{"blk.[1-5].*", formats::DType::kQ8_0}};
   const std::string source = kModels + "sluice-demo-f16.gguf", path = folder / "q.gguf";
   const auto report = quantize::QuantizeFile(source, path, options, *(*engine)->context().pool);
   ASSERT_TRUE(report) << report.error().message;
