@@ -28,6 +28,7 @@ void AddBench(CLI::App& app, Action& action);
 void AddChat(CLI::App& app, Action& action);
 void AddConvert(CLI::App& app, Action& action);
 void AddEval(CLI::App& app, Action& action);
+void AddImatrix(CLI::App& app, Action& action);
 void AddInspect(CLI::App& app, Action& action);
 void AddList(CLI::App& app, Action& action);
 void AddLogits(CLI::App& app, Action& action);

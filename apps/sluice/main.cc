@@ -55,6 +55,7 @@ int Main(int argc, char** argv) {
   AddSynth(app, action);
   AddConvert(app, action);
   AddQuantize(app, action);
+  AddImatrix(app, action);
   if (argc <= 1) {
     std::printf("%s", kWelcome);
     return kExitOk;

@@ -2,5 +2,6 @@
 #pragma once
 
 #include "quantize/importance_file.h"
+#include "quantize/importance_gatherer.h"
 #include "quantize/mix.h"
 #include "quantize/quantizer.h"

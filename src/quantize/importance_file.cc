@@ -1,13 +1,6 @@
 #include "quantize/importance_file.h"
 
 namespace sluice::quantize {
-namespace {
-
-constexpr std::string_view kSums = ".in_sum2";
-constexpr std::string_view kCounts = ".counts";
-
-}  // namespace
-
 Result<ImportanceFile> ImportanceFile::Open(const std::string& path) {
   SLUICE_TRY_ASSIGN(gguf::GgufFile file, gguf::GgufFile::Open(path));
   return FromGguf(path, std::move(file));
@@ -16,18 +9,18 @@ Result<ImportanceFile> ImportanceFile::Open(const std::string& path) {
 Result<ImportanceFile> ImportanceFile::FromGguf(std::string origin, gguf::GgufFile file) {
   ImportanceFile result(std::move(origin), std::move(file));
   for (const gguf::Tensor& tensor : result.file_.tensors()) {
-    if (!tensor.name.ends_with(kSums)) continue;
-    result.names_.emplace_back(tensor.name.substr(0, tensor.name.size() - kSums.size()));
+    if (!tensor.name.ends_with(kSumsName)) continue;
+    result.names_.emplace_back(tensor.name.substr(0, tensor.name.size() - kSumsName.size()));
     const std::string& name = result.names_.back();
-    const gguf::Tensor* counts = result.file_.Find(name + std::string(kCounts));
+    const gguf::Tensor* counts = result.file_.Find(name + std::string(kCountsName));
     if (counts == nullptr || counts->elements() != tensor.rows()) {
       return Fail(ErrorCode::kCorrupt, "{}: {} holds {} matrices, and {}{} {} counts", result.origin_,
-                  tensor.name, tensor.rows(), name, kCounts, counts == nullptr ? 0 : counts->elements());
+                  tensor.name, tensor.rows(), name, kCountsName, counts == nullptr ? 0 : counts->elements());
     }
   }
   if (result.names_.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "{}: holds no importance data (no tensor …{})", result.origin_,
-                kSums);
+                kSumsName);
   }
   return result;
 }
@@ -43,15 +36,21 @@ Result<std::vector<float>> ImportanceFile::ReadFloats(const std::string& name) c
   return values;
 }
 
-Result<std::vector<float>> ImportanceFile::Load(const std::string& tensor) const {
-  SLUICE_TRY_ASSIGN(std::vector<float> sums, ReadFloats(tensor + std::string(kSums)));
-  SLUICE_TRY_ASSIGN(const std::vector<float> counts, ReadFloats(tensor + std::string(kCounts)));
-  const size_t columns = sums.size() / counts.size();
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const float count = counts[i / columns];
-    sums[i] = count > 0 ? sums[i] / count : 0;
-  }
+Result<ImportanceFile::Sums> ImportanceFile::LoadSums(const std::string& tensor) const {
+  Sums sums;
+  SLUICE_TRY_ASSIGN(sums.squares, ReadFloats(tensor + std::string(kSumsName)));
+  SLUICE_TRY_ASSIGN(sums.counts, ReadFloats(tensor + std::string(kCountsName)));
   return sums;
+}
+
+Result<std::vector<float>> ImportanceFile::Load(const std::string& tensor) const {
+  SLUICE_TRY_ASSIGN(Sums sums, LoadSums(tensor));
+  const size_t columns = sums.squares.size() / sums.counts.size();
+  for (size_t i = 0; i < sums.squares.size(); ++i) {
+    const float count = sums.counts[i / columns];
+    sums.squares[i] = count > 0 ? sums.squares[i] / count : 0;
+  }
+  return std::move(sums.squares);
 }
 
 }  // namespace sluice::quantize

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gguf/reader.h"
@@ -21,9 +22,19 @@ class ImportanceFile final : public Importance {
   static Result<ImportanceFile> Open(const std::string& path);
   static Result<ImportanceFile> FromGguf(std::string origin, gguf::GgufFile file);
 
+  static constexpr std::string_view kSumsName = ".in_sum2", kCountsName = ".counts";  // behind a tensor's name
+
   const std::string& origin() const override { return origin_; }
   std::span<const std::string> tensors() const override { return names_; }
   Result<std::vector<float>> Load(const std::string& tensor) const override;
+
+  // What Load's quotients are made of.
+  struct Sums {
+    std::vector<float> squares;  // [matrices, columns]
+    std::vector<float> counts;   // [matrices]
+  };
+  // Error: kCorrupt for another type. Any numbers.
+  Result<Sums> LoadSums(const std::string& tensor) const;
 
  private:
   ImportanceFile(std::string origin, gguf::GgufFile file)

@@ -1,0 +1,96 @@
+// sluice imatrix: which columns of a model's matrices matter, measured on text, for sluice quantize
+// --imatrix.
+#include <algorithm>
+#include <memory>
+
+#include "command.h"
+#include "options.h"
+#include "output.h"
+#include "sluice/quantize.h"
+#include "sluice/usage.h"
+
+namespace sluice::app {
+
+namespace {
+
+struct ImatrixFlags {
+  ModelFlags model;
+  std::string text_file, output;
+  std::vector<std::string> merge;
+  int64_t chunk = 512, chunks = 0;
+};
+
+// Reads the text in chunks, each of them begun as the model wants a text to begin.
+Status Gather(const ImatrixFlags& flags, const Model& model, quantize::ImportanceGatherer& gatherer) {
+  SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(flags.text_file));
+  SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, model.tokenizer().Encode(text));
+  const text::Vocabulary& vocabulary = model.tokenizer().vocabulary();
+  const size_t begin = vocabulary.add_bos() && gatherer.chunk() > 1 ? 1 : 0;
+  const size_t step = static_cast<size_t>(gatherer.chunk()) - begin;
+  const size_t all = (ids.size() + step - 1) / step;
+  const size_t count = flags.chunks > 0 ? std::min(all, static_cast<size_t>(flags.chunks)) : all;
+  ProgressLine progress("reading the text");
+  for (size_t i = 0; i < count; ++i) {
+    progress.Show(static_cast<double>(i), static_cast<double>(count));
+    std::vector<TokenId> chunk(begin, vocabulary.bos());
+    const auto part = std::span(ids).subspan(i * step, std::min(step, ids.size() - i * step));
+    chunk.insert(chunk.end(), part.begin(), part.end());
+    SLUICE_TRY(gatherer.Read(chunk, [] { return !Interrupted().load(); }));
+  }
+  return {};
+}
+
+Result<std::vector<platform::FileIdentity>> IdentitiesOf(const std::vector<std::string>& paths) {
+  std::vector<platform::FileIdentity> identities;
+  for (const std::string& path : paths) {
+    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(path));
+    identities.push_back(file.identity());
+  }
+  return identities;
+}
+
+Result<int> Imatrix(ImatrixFlags flags) {
+  if (flags.text_file.empty() && flags.merge.empty())
+    return Fail(ErrorCode::kInvalidArgument, "nothing to do: give a text with -f, or files with --merge");
+  // Room for one chunk, read in one go by operators whose inputs can be looked at.
+  flags.model.context_length = flags.chunk;
+  flags.model.batch = flags.chunk;
+  flags.model.fusion = runtime::FusionName(runtime::Fusion::kNone);
+  SLUICE_TRY_ASSIGN(const ConversationOptions options, flags.model.Conversation());
+  SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, {}));
+  SLUICE_TRY_ASSIGN(const auto gatherer, quantize::ImportanceGatherer::Create(
+                                             opened.engine->context(), opened.model->parts(), flags.chunk));
+  std::vector<std::string> inputs = flags.merge;
+  for (const gguf::Shard& shard : opened.model->parts().file().shards()) inputs.push_back(shard.path);
+  for (const std::string& path : flags.merge) {
+    SLUICE_TRY_ASSIGN(const quantize::ImportanceFile file, quantize::ImportanceFile::Open(path));
+    SLUICE_TRY(gatherer->Merge(file));
+  }
+  if (!flags.text_file.empty()) SLUICE_TRY(Gather(flags, *opened.model, *gatherer));
+  SLUICE_TRY_ASSIGN(const std::vector<platform::FileIdentity> kept, IdentitiesOf(inputs));
+  SLUICE_TRY(gatherer->Write(flags.text_file.empty() ? "merged" : flags.text_file, [&](uint64_t file_bytes) {
+    return gguf::CreateFileSink(flags.output, file_bytes, kept);
+  }));
+  Note(fmt::format("{}: {} tokens read, {} files merged", flags.output, gatherer->tokens(),
+                   flags.merge.size()));
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddImatrix(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("imatrix", "Which weights matter, measured on text, for sluice quantize --imatrix");
+  auto flags = std::make_shared<ImatrixFlags>();
+  flags->model.AddTo(*command);
+  command->add_option("-f,--file", flags->text_file, "Text like that which the model is for");
+  command->add_option("-o,--output", flags->output, "The file to write")->required();
+  command->add_option("--merge", flags->merge, "Add what this file has (may be repeated)")
+      ->allow_extra_args(false);
+  command->add_option("--chunk", flags->chunk, "Tokens that are read as a text of their own")
+      ->capture_default_str();
+  command->add_option("--chunks", flags->chunks, "Read at most so many (default: all)");
+  command->final_callback([flags, &action] { action = [flags] { return Imatrix(*flags); }; });
+}
+
+}  // namespace sluice::app
