@@ -21,7 +21,8 @@ class AnswerPrinter {
   bool in_thought_ = false;
 };
 
-// Ctrl-C ends the answer, and `progress` shows how far it has come before it begins. `progress` outlives the answer.
+// Ctrl-C ends the answer, and `progress` shows how far it has come before it begins. `progress` outlives the
+// answer.
 void Watch(AnswerOptions& options, LoadingProgress& progress);
 
 }  // namespace sluice::app

@@ -17,8 +17,8 @@ constexpr double kWidth = 960, kLeft = 64, kRight = 24, kPlotWidth = kWidth - kL
 constexpr double kPanelHeight = 200, kLegendRow = 20, kTitleHeight = 44, kPanelTop = 34, kAxisHeight = 44;
 constexpr double kCharacterWidth = 6.7;  // of the legend's font, about
 
-// The first list is for light pages, the second for dark ones: text first, then the series. Told apart also by people who
-// see red and green alike.
+// The first list is for light pages, the second for dark ones: text first, then the series. Told apart also
+// by people who see red and green alike.
 constexpr std::string_view kLight[] = {"#1f2328", "#0969da", "#e16f24", "#1a7f37", "#8250df",
                                        "#bf8700", "#cf3f8f", "#1b7c83", "#7d5a3c", "#6e7781"};
 constexpr std::string_view kDark[] = {"#e6edf3", "#58a6ff", "#f0883e", "#3fb950", "#bc8cff",
@@ -29,31 +29,45 @@ std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : Printable(text)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
       case '\n':
-      case '\t': out += ' '; break;
-      default: out += c;
+      case '\t':
+        out += ' ';
+        break;
+      default:
+        out += c;
     }
   }
   return out;
 }
 
 std::string Style() {
-  const auto colors = [](std::span<const std::string_view> list, std::string_view page, std::string_view grid) {
+  const auto colors = [](std::span<const std::string_view> list, std::string_view page,
+                         std::string_view grid) {
     std::string css = fmt::format(".page{{fill:{}}}.grid{{stroke:{}}}", page, grid);
     for (size_t i = 0; i < list.size(); ++i) {
       css += fmt::format(".l{0}{{stroke:{1}}}.a{0}{{fill:{1}}}", i, list[i]);
     }
     return css + fmt::format("text{{fill:{}}}", list[0]);
   };
-  return "<style>text{font:12px system-ui,sans-serif}.title{font-size:15px;font-weight:600}.panel{font-weight:600}"
-         ".grid{stroke-width:1}.line{fill:none;stroke-width:1.75;stroke-linejoin:round}.dash{stroke-dasharray:6 4}"
+  return "<style>text{font:12px "
+         "system-ui,sans-serif}.title{font-size:15px;font-weight:600}.panel{font-weight:600}"
+         ".grid{stroke-width:1}.line{fill:none;stroke-width:1.75;stroke-linejoin:round}.dash{stroke-"
+         "dasharray:6 4}"
          ".area{fill-opacity:.55}" +
-         colors(kLight, "#ffffff", "#d8dee4") + "@media (prefers-color-scheme:dark){" + colors(kDark, "#0d1117", "#30363d") +
-         "}</style>\n";
+         colors(kLight, "#ffffff", "#d8dee4") + "@media (prefers-color-scheme:dark){" +
+         colors(kDark, "#0d1117", "#30363d") + "}</style>\n";
 }
 
 // Round numbers that cut [low, high] into a handful of parts.
@@ -90,12 +104,14 @@ Series Thinned(const Series& series, double seconds) {
   for (size_t first = 0; first < series.size();) {
     size_t end = first + 1;
     while (end < series.size() && column(series[end]) == column(series[first])) ++end;
-    const auto [low, high] = std::minmax_element(series.begin() + static_cast<ptrdiff_t>(first), series.begin() + static_cast<ptrdiff_t>(end),
-                                                 [](const Point& a, const Point& b) { return a.value < b.value; });
+    const auto [low, high] = std::minmax_element(
+        series.begin() + static_cast<ptrdiff_t>(first), series.begin() + static_cast<ptrdiff_t>(end),
+        [](const Point& a, const Point& b) { return a.value < b.value; });
     std::array<Point, 4> kept{series[first], *low, *high, series[end - 1]};
     std::ranges::stable_sort(kept, {}, &Point::seconds);
     for (const Point& point : kept) {
-      if (thin.empty() || thin.back().seconds != point.seconds || thin.back().value != point.value) thin.push_back(point);
+      if (thin.empty() || thin.back().seconds != point.seconds || thin.back().value != point.value)
+        thin.push_back(point);
     }
     first = end;
   }
@@ -104,7 +120,8 @@ Series Thinned(const Series& series, double seconds) {
 
 class Drawing {
  public:
-  explicit Drawing(double seconds) : seconds_(seconds > 0 ? seconds : 1), time_(Axis::Over(0, seconds_, true, 8)) {}
+  explicit Drawing(double seconds)
+      : seconds_(seconds > 0 ? seconds : 1), time_(Axis::Over(0, seconds_, true, 8)) {}
 
   void Title(std::string_view title) {
     Text(kLeft, 28, "title", "start", title);
@@ -120,10 +137,12 @@ class Drawing {
     const auto y_of = [&](double value) {
       return bottom - (value / panel.unit - axis.low) / (axis.high - axis.low) * kPanelHeight;
     };
-    for (size_t i = tops.size(); i-- > 0;) Area(tops[i], i == 0 ? nullptr : &tops[i - 1], panel.stacked[i].color, y_of, bottom);
+    for (size_t i = tops.size(); i-- > 0;)
+      Area(tops[i], i == 0 ? nullptr : &tops[i - 1], panel.stacked[i].color, y_of, bottom);
     for (int part = 0; part <= axis.parts(); ++part) {
       const double y = bottom - part * kPanelHeight / axis.parts();
-      out_ += fmt::format("<line class=\"grid\" x1=\"{}\" y1=\"{:.1f}\" x2=\"{}\" y2=\"{:.1f}\"/>\n", kLeft, y, kWidth - kRight, y);
+      out_ += fmt::format("<line class=\"grid\" x1=\"{}\" y1=\"{:.1f}\" x2=\"{}\" y2=\"{:.1f}\"/>\n", kLeft,
+                          y, kWidth - kRight, y);
       Text(kLeft - 8, y + 4, "", "end", axis.Label(part));
     }
     for (const ChartLine& line : panel.lines) Line(line, y_of);
@@ -132,15 +151,20 @@ class Drawing {
   }
 
   std::string Finish() const {
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1:.0f}\" width=\"{0}\" height=\"{1:.0f}\">\n", kWidth, y_) +
-           Style() + fmt::format("<rect class=\"page\" width=\"{}\" height=\"{:.0f}\"/>\n", kWidth, y_) + out_ + "</svg>\n";
+    return fmt::format(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1:.0f}\" width=\"{0}\" "
+               "height=\"{1:.0f}\">\n",
+               kWidth, y_) +
+           Style() + fmt::format("<rect class=\"page\" width=\"{}\" height=\"{:.0f}\"/>\n", kWidth, y_) +
+           out_ + "</svg>\n";
   }
 
  private:
   double X(double seconds) const { return kLeft + seconds / time_.high * kPlotWidth; }
 
   void Text(double x, double y, std::string_view style, std::string_view anchor, std::string_view text) {
-    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, style, anchor, Escaped(text));
+    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y,
+                        style, anchor, Escaped(text));
   }
 
   // The upper edge of each area.
@@ -149,7 +173,8 @@ class Drawing {
     for (const ChartLine& area : areas) {
       Series top = *area.points;
       if (!tops.empty()) {
-        for (size_t i = 0; i < std::min(top.size(), tops.back().size()); ++i) top[i].value += tops.back()[i].value;
+        for (size_t i = 0; i < std::min(top.size(), tops.back().size()); ++i)
+          top[i].value += tops.back()[i].value;
       }
       tops.push_back(std::move(top));
     }
@@ -172,7 +197,8 @@ class Drawing {
   template <typename YOf>
   std::string Path(const Series& series, const YOf& y_of) const {
     std::string path;
-    for (const Point& point : series) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", X(point.seconds), y_of(point.value));
+    for (const Point& point : series)
+      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", X(point.seconds), y_of(point.value));
     return path;
   }
 
@@ -185,9 +211,11 @@ class Drawing {
     if (below != nullptr && !below->empty()) {
       Series back = Thinned(*below, time_.high);
       std::ranges::reverse(back);
-      for (const Point& point : back) path += fmt::format("L{:.1f} {:.1f}", X(point.seconds), y_of(point.value));
+      for (const Point& point : back)
+        path += fmt::format("L{:.1f} {:.1f}", X(point.seconds), y_of(point.value));
     } else {
-      path += fmt::format("L{:.1f} {:.1f}L{:.1f} {:.1f}", X(edge.back().seconds), bottom, X(edge.front().seconds), bottom);
+      path += fmt::format("L{:.1f} {:.1f}L{:.1f} {:.1f}", X(edge.back().seconds), bottom,
+                          X(edge.front().seconds), bottom);
     }
     out_ += fmt::format("<path class=\"area a{}\" d=\"{}Z\"/>\n", color, path);
   }
@@ -213,8 +241,11 @@ class Drawing {
   void TimeAxis(double bottom) {
     for (int part = 0; part <= time_.parts(); ++part) {
       const double x = kLeft + part * kPlotWidth / time_.parts();
-      out_ += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>\n", x, bottom, bottom + 4);
-      Text(x, bottom + 18, "", part == time_.parts() ? "end" : "middle", time_.Label(part) + (part == time_.parts() ? " s" : ""));
+      out_ +=
+          fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>\n",
+                      x, bottom, bottom + 4);
+      Text(x, bottom + 18, "", part == time_.parts() ? "end" : "middle",
+           time_.Label(part) + (part == time_.parts() ? " s" : ""));
     }
   }
 
@@ -246,9 +277,12 @@ class Drawing {
     PlaceLegend(panel, [&](const ChartLine& line, bool area, double x, int row) {
       const double middle = y + row * kLegendRow - 4;
       if (area) {
-        out_ += fmt::format("<rect class=\"area a{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"22\" height=\"10\"/>\n", line.color, x, middle - 5);
+        out_ +=
+            fmt::format("<rect class=\"area a{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"22\" height=\"10\"/>\n",
+                        line.color, x, middle - 5);
       } else {
-        out_ += fmt::format("<path class=\"line l{}{}\" d=\"M{:.1f} {:.1f}h22\"/>\n", line.color, line.dashed ? " dash" : "", x, middle);
+        out_ += fmt::format("<path class=\"line l{}{}\" d=\"M{:.1f} {:.1f}h22\"/>\n", line.color,
+                            line.dashed ? " dash" : "", x, middle);
       }
       Text(x + 28, middle + 4, "", "start", line.label);
     });

@@ -1,4 +1,5 @@
-// Charts as SVG: panels one above the other over one axis of time, with legends, readable on light and on dark pages.
+// Charts as SVG: panels one above the other over one axis of time, with legends, readable on light and on
+// dark pages.
 //
 // Pure functions over plain values; any thread. Labels may be any text: they are escaped.
 #pragma once
@@ -17,7 +18,7 @@ struct ChartLine {
   const Series* points;  // outlives the drawing
   int color = 0;         // 0: that of text; 1 … kChartColors
   bool dashed = false;
-  bool steps = false;    // a value holds until the next point
+  bool steps = false;  // a value holds until the next point
 };
 inline constexpr int kChartColors = 9;
 

@@ -1,5 +1,5 @@
-// LoadingProgress: what there is to wait for before an answer, in one line on stderr: weights being loaded, which the first
-// pass does, then the prompt being read.
+// LoadingProgress: what there is to wait for before an answer, in one line on stderr: weights being loaded,
+// which the first pass does, then the prompt being read.
 //
 // One for each answer; belongs to the thread that waits for it.
 #pragma once

@@ -35,9 +35,11 @@ std::string Title(const std::vector<Drawn>& all) {
   const TraceSeries& first = all.front().trace;
   const std::string model = first.model.empty() ? "a model without a name" : first.model;
   if (all.size() == 1) return first.residency.empty() ? model : model + ", " + first.residency;
-  const bool one_model = std::ranges::all_of(all, [&](const Drawn& drawn) { return drawn.trace.model == first.model; });
+  const bool one_model =
+      std::ranges::all_of(all, [&](const Drawn& drawn) { return drawn.trace.model == first.model; });
   std::string title = one_model ? model + ": " : "";
-  for (const Drawn& drawn : all) title += (&drawn == &all.front() ? "" : ", ") + drawn.label.substr(0, drawn.label.size() - 1);
+  for (const Drawn& drawn : all)
+    title += (&drawn == &all.front() ? "" : ", ") + drawn.label.substr(0, drawn.label.size() - 1);
   return title;
 }
 
@@ -84,7 +86,8 @@ ChartPanel MemoryPanel(const std::vector<Drawn>& all) {
     cover(drawn.trace.resident);
     if (alone) {
       for (const NamedSeries& account : drawn.trace.accounts) {
-        if (std::ranges::all_of(account.points, [](const Point& point) { return point.value == 0; })) continue;
+        if (std::ranges::all_of(account.points, [](const Point& point) { return point.value == 0; }))
+          continue;
         panel.stacked.push_back({account.name, &account.points, color++ % kChartColors + 1});
       }
     }
@@ -117,7 +120,8 @@ ChartPanel LinesPanel(std::string title, double unit, const std::vector<Drawn>& 
 
 Result<int> Plot(const PlotFlags& flags) {
   if (flags.traces.size() > kMostTraces)
-    return Fail(ErrorCode::kInvalidArgument, "{} traces; at most {} can be told apart in one drawing", flags.traces.size(), kMostTraces);
+    return Fail(ErrorCode::kInvalidArgument, "{} traces; at most {} can be told apart in one drawing",
+                flags.traces.size(), kMostTraces);
   for (const std::string& path : flags.traces) {
     std::error_code ignored;
     if (std::filesystem::equivalent(path, flags.output, ignored))
@@ -127,11 +131,21 @@ Result<int> Plot(const PlotFlags& flags) {
   constexpr double kGiga = 1e9;
   using Lines = std::vector<ChartLine>;
   std::vector<ChartPanel> panels{MemoryPanel(all)};
-  panels.push_back(LinesPanel("Answering, tokens/s", 1, all, [](const Drawn& d) { return Lines{{.label = "answering", .points = &d.trace.answering, .steps = true}}; }));
-  panels.push_back(LinesPanel("Reading the prompt, tokens/s", 1, all, [](const Drawn& d) { return Lines{{.label = "reading", .points = &d.trace.reading, .steps = true}}; }));
-  panels.push_back(LinesPanel("Storage, GB/s", kGiga, all, [](const Drawn& d) { return Lines{{.label = "read", .points = &d.storage, .steps = true}}; }));
-  panels.push_back(LinesPanel("Frequency, GHz", 1, all, [](const Drawn& d) { return Lines{{"fastest core", &d.trace.frequency}}; }));
-  panels.push_back(LinesPanel("Temperature, °C", 1, all, [](const Drawn& d) { return Lines{{"hottest sensor", &d.trace.temperature}}; }));
+  panels.push_back(LinesPanel("Answering, tokens/s", 1, all, [](const Drawn& d) {
+    return Lines{{.label = "answering", .points = &d.trace.answering, .steps = true}};
+  }));
+  panels.push_back(LinesPanel("Reading the prompt, tokens/s", 1, all, [](const Drawn& d) {
+    return Lines{{.label = "reading", .points = &d.trace.reading, .steps = true}};
+  }));
+  panels.push_back(LinesPanel("Storage, GB/s", kGiga, all, [](const Drawn& d) {
+    return Lines{{.label = "read", .points = &d.storage, .steps = true}};
+  }));
+  panels.push_back(LinesPanel("Frequency, GHz", 1, all, [](const Drawn& d) {
+    return Lines{{"fastest core", &d.trace.frequency}};
+  }));
+  panels.push_back(LinesPanel("Temperature, °C", 1, all, [](const Drawn& d) {
+    return Lines{{"hottest sensor", &d.trace.temperature}};
+  }));
   panels.back().from_zero = false;
   double end = 0;
   for (const Drawn& drawn : all) end = std::max(end, drawn.trace.end_seconds());

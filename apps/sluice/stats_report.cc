@@ -17,7 +17,8 @@ using nlohmann::ordered_json;
 constexpr std::string_view kUnknown = "unknown";
 
 void PrintMemory(const Stats& stats) {
-  const auto row = [](std::string_view name, std::string_view used, std::string_view planned, std::string_view remark = "") {
+  const auto row = [](std::string_view name, std::string_view used, std::string_view planned,
+                      std::string_view remark = "") {
     Note(fmt::format("  {:<18} {:>10} {:>10}{}{}", name, used, planned, remark.empty() ? "" : "   ", remark));
   };
   Note(fmt::format("{:<20} {:>10} {:>10}", "Memory", "used", "planned"));
@@ -31,11 +32,14 @@ void PrintMemory(const Stats& stats) {
   std::string remark = "resident beyond these accounts";
   if (stats.residency == "mmap") remark += ", mapped weights among it";
   if (beyond && *beyond < 0)
-    remark = fmt::format("{} of the accounts have not been touched yet", FormatBytes(static_cast<uint64_t>(-*beyond)));
-  row("unaccounted", beyond ? FormatBytes(unaccounted) : kUnknown, FormatBytes(stats.planned_unaccounted), remark);
+    remark = fmt::format("{} of the accounts have not been touched yet",
+                         FormatBytes(static_cast<uint64_t>(-*beyond)));
+  row("unaccounted", beyond ? FormatBytes(unaccounted) : kUnknown, FormatBytes(stats.planned_unaccounted),
+      remark);
   const uint64_t budget = stats.ledger.budget_bytes;
   row("total", FormatBytes(stats.ledger.total_bytes() + unaccounted), FormatBytes(stats.planned_total),
-      budget == memory::Ledger::kUnlimited ? "no budget" : fmt::format("of a budget of {}", FormatBytes(budget)));
+      budget == memory::Ledger::kUnlimited ? "no budget"
+                                           : fmt::format("of a budget of {}", FormatBytes(budget)));
   Note(fmt::format("  process            {} resident, {} at most; {} PSS, {} virtual, {} swapped",
                    FormatBytesOr(stats.process.rss_bytes), FormatBytesOr(stats.process.peak_rss_bytes),
                    FormatBytesOr(stats.proportional_bytes), FormatBytesOr(stats.process.virtual_bytes),
@@ -46,7 +50,9 @@ void PrintWork(const Stats& stats) {
   const auto row = [&](std::string_view name, auto&& figure) {
     Note(fmt::format("  {:<22} {:>12} {:>12}", name, figure(stats.reading), figure(stats.answering)));
   };
-  const auto count = [](const std::optional<uint64_t>& n) { return n ? fmt::format("{}", *n) : std::string(kUnknown); };
+  const auto count = [](const std::optional<uint64_t>& n) {
+    return n ? fmt::format("{}", *n) : std::string(kUnknown);
+  };
   Note(fmt::format("{:<24} {:>12} {:>12}", "Work", "the prompt", "answering"));
   row("tokens", [](const WorkFigures& work) { return fmt::format("{}", work.tokens); });
   row("passes", [](const WorkFigures& work) { return fmt::format("{}", work.passes); });
@@ -94,7 +100,8 @@ void PrintStats(const Stats& stats, const plan::Bound& bound) {
 
 ordered_json StatsJson(const Stats& stats, const plan::Bound& bound) {
   ordered_json json{{"residency", stats.residency}};
-  if (stats.ledger.budget_bytes != memory::Ledger::kUnlimited) json["budget_bytes"] = stats.ledger.budget_bytes;
+  if (stats.ledger.budget_bytes != memory::Ledger::kUnlimited)
+    json["budget_bytes"] = stats.ledger.budget_bytes;
   for (size_t i = 0; i < memory::kAccountCount; ++i) {
     json["accounts"][std::string(memory::AccountName(static_cast<Account>(i)))] = {
         {"used_bytes", stats.ledger.used_bytes[i]}, {"planned_bytes", stats.planned[i]}};

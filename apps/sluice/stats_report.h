@@ -1,4 +1,5 @@
-// How statistics are shown: a table on stderr for people, one JSON object for programs. docs/observation.md explains each line.
+// How statistics are shown: a table on stderr for people, one JSON object for programs. docs/observation.md
+// explains each line.
 #pragma once
 
 #include <nlohmann/json.hpp>

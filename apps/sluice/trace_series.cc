@@ -10,7 +10,7 @@ namespace {
 using json = nlohmann::ordered_json;  // accounts in the order of the file
 
 constexpr int kMostDepth = 8;
-constexpr size_t kMostValues = 200;       // of an event, and of everything between two events
+constexpr size_t kMostValues = 200;      // of an event, and of everything between two events
 constexpr size_t kMostPoints = 4 << 20;  // of all series
 constexpr size_t kMostAccounts = 16;
 constexpr size_t kLongestName = 64;
@@ -42,13 +42,15 @@ class Reader {
   Result<TraceSeries> Finish(const json& whole) {
     if (error_) return *error_;
     if (points_ == 0) {
-      return Fail(ErrorCode::kCorrupt, "no series are in it: expected a trace with counters, as --trace writes them; found {} events",
-                  events_);
+      return Fail(
+          ErrorCode::kCorrupt,
+          "no series are in it: expected a trace with counters, as --trace writes them; found {} events",
+          events_);
     }
     if (whole.is_object()) TakeAbout(whole);
     for (NamedSeries& account : series_.accounts) Sort(account.points);
-    for (Series* series : {&series_.resident, &series_.reading, &series_.answering, &series_.bytes_read, &series_.frequency,
-                           &series_.temperature})
+    for (Series* series : {&series_.resident, &series_.reading, &series_.answering, &series_.bytes_read,
+                           &series_.frequency, &series_.temperature})
       Sort(*series);
     return std::move(series_);
   }
@@ -56,7 +58,9 @@ class Reader {
  private:
   template <typename... Args>
   bool Stop(fmt::format_string<Args...> format, Args&&... args) {
-    if (!error_) error_ = Fail(ErrorCode::kCorrupt, "event {}: {}", events_, fmt::format(format, std::forward<Args>(args)...));
+    if (!error_)
+      error_ = Fail(ErrorCode::kCorrupt, "event {}: {}", events_,
+                    fmt::format(format, std::forward<Args>(args)...));
     return false;
   }
 
@@ -84,9 +88,12 @@ class Reader {
       std::string_view counter;
       const char* key;
       Series TraceSeries::*series;
-    } kKnown[] = {{"resident", "RSS", &TraceSeries::resident},       {"tokens/s", "reading", &TraceSeries::reading},
-                  {"tokens/s", "answering", &TraceSeries::answering}, {"storage", "bytes read", &TraceSeries::bytes_read},
-                  {"frequency", "GHz", &TraceSeries::frequency},     {"temperature", "°C", &TraceSeries::temperature}};
+    } kKnown[] = {{"resident", "RSS", &TraceSeries::resident},
+                  {"tokens/s", "reading", &TraceSeries::reading},
+                  {"tokens/s", "answering", &TraceSeries::answering},
+                  {"storage", "bytes read", &TraceSeries::bytes_read},
+                  {"frequency", "GHz", &TraceSeries::frequency},
+                  {"temperature", "°C", &TraceSeries::temperature}};
     for (const auto& known : kKnown) {
       if (counter == known.counter) Add(series_.*known.series, seconds, *values, known.key);
     }
@@ -127,12 +134,14 @@ class Reader {
     if (about == whole.end() || !about->is_object()) return;
     const auto text = [&](const char* key) {
       const auto found = about->find(key);
-      return found != about->end() && found->is_string() ? found->get<std::string>().substr(0, kLongestName) : std::string();
+      return found != about->end() && found->is_string() ? found->get<std::string>().substr(0, kLongestName)
+                                                         : std::string();
     };
     series_.model = text("model");
     series_.residency = text("residency");
     const auto budget = about->find("budget_bytes");
-    if (budget != about->end() && budget->is_number_unsigned()) series_.budget_bytes = budget->get<uint64_t>();
+    if (budget != about->end() && budget->is_number_unsigned())
+      series_.budget_bytes = budget->get<uint64_t>();
   }
 
   static void Sort(Series& series) { std::ranges::stable_sort(series, {}, &Point::seconds); }
@@ -164,7 +173,8 @@ double TraceSeries::end_seconds() const {
     if (!series.empty()) end = std::max(end, series.back().seconds);
   };
   for (const NamedSeries& account : accounts) reach(account.points);
-  for (const Series* series : {&resident, &reading, &answering, &bytes_read, &frequency, &temperature}) reach(*series);
+  for (const Series* series : {&resident, &reading, &answering, &bytes_read, &frequency, &temperature})
+    reach(*series);
   return end;
 }
 
@@ -172,10 +182,13 @@ Result<TraceSeries> ReadTrace(std::string_view text) {
   Reader reader;
   json whole;
   try {
-    whole = json::parse(text, [&](int depth, json::parse_event_t event, json& parsed) { return reader.Visit(depth, event, parsed); });
+    whole = json::parse(text, [&](int depth, json::parse_event_t event, json& parsed) {
+      return reader.Visit(depth, event, parsed);
+    });
   } catch (const json::parse_error& error) {
     if (reader.error()) return *reader.error();
-    return Fail(ErrorCode::kCorrupt, "not JSON at byte {}: expected a trace as --trace writes it", error.byte);
+    return Fail(ErrorCode::kCorrupt, "not JSON at byte {}: expected a trace as --trace writes it",
+                error.byte);
   } catch (const json::exception&) {  // a number that no double holds
     return Fail(ErrorCode::kCorrupt, "not JSON: expected a trace as --trace writes it");
   }

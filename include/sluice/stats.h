@@ -30,15 +30,17 @@ struct Stats {
   WorkFigures reading;    // the prompt
   WorkFigures answering;  // all tokens but the first, which reading brings forth
 
-  // What is resident beyond the ledger's accounts; negative while memory that they hold has not been touched yet. With
-  // mapped weights it has what the kernel keeps of them. Nothing where the system doesn't say what is resident.
+  // What is resident beyond the ledger's accounts; negative while memory that they hold has not been touched
+  // yet. With mapped weights it has what the kernel keeps of them. Nothing where the system doesn't say what
+  // is resident.
   std::optional<int64_t> unaccounted_bytes() const;
   // The one of the two that the answer's speed is about.
   const WorkFigures& last_work() const { return answering.passes > 0 ? answering : reading; }
 };
 
 // As things stand now.
-Stats GatherStats(const Engine& engine, const Model& model, const WorkFigures& reading, const WorkFigures& answering);
+Stats GatherStats(const Engine& engine, const Model& model, const WorkFigures& reading,
+                  const WorkFigures& answering);
 
 // What bounded the speed of last_work(), on a device whose memory reads so fast (nothing: not measured).
 plan::Bound FindBound(const Stats& stats, std::optional<double> memory_bytes_per_second);

@@ -28,7 +28,8 @@ struct WorkFigures {
   WorkFigures& operator+=(const WorkFigures& other);
 };
 
-// Measures what happens between two moments. Belongs to one session; engine, session and its model outlive it.
+// Measures what happens between two moments. Belongs to one session; engine, session and its model outlive
+// it.
 class WorkMeter {
  public:
   WorkMeter(const Engine& engine, const session::Session& session);

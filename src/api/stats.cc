@@ -71,10 +71,12 @@ WorkFigures WorkMeter::Lap() {
     work.bytes_read = now.store.bytes_read - last_.store.bytes_read;
     work.stall_seconds = now.store.stall_seconds - last_.store.stall_seconds;
   }
-  // Each pass goes through all weights once, and through what its tokens see of the cache: about the mean of first and last.
+  // Each pass goes through all weights once, and through what its tokens see of the cache: about the mean of
+  // first and last.
   const auto seen = [this](int64_t held) { return static_cast<double>(session_.SeenBytes(held)); };
-  work.memory_bytes = static_cast<double>(work.passes) *
-                      (static_cast<double>(session_.model().weights().bytes_per_token) + (seen(last_.held) + seen(now.held)) / 2);
+  work.memory_bytes =
+      static_cast<double>(work.passes) * (static_cast<double>(session_.model().weights().bytes_per_token) +
+                                          (seen(last_.held) + seen(now.held)) / 2);
   last_ = now;
   return work;
 }
@@ -84,7 +86,8 @@ std::optional<int64_t> Stats::unaccounted_bytes() const {
   return static_cast<int64_t>(*process.rss_bytes) - static_cast<int64_t>(ledger.total_bytes());
 }
 
-Stats GatherStats(const Engine& engine, const Model& model, const WorkFigures& reading, const WorkFigures& answering) {
+Stats GatherStats(const Engine& engine, const Model& model, const WorkFigures& reading,
+                  const WorkFigures& answering) {
   const plan::Plan& plan = model.plan();
   Stats stats{.residency = weights::ResidencyName(plan.store.residency),
               .workers = engine.threads(),

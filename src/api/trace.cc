@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/units.h"
 #include "platform/atomic_writer.h"
@@ -36,7 +37,7 @@ struct Trace::Impl {
   const model::Model* model = nullptr;  // once it was begun
   Status status{};                      // of all writes so far
   bool steps_left_out = false;
-  double last_sample = -1;              // seconds since the origin; before the first: negative
+  double last_sample = -1;  // seconds since the origin; before the first: negative
   // Of the passes that ended since the speed was written last.
   struct Rate {
     int64_t tokens = 0;
@@ -47,7 +48,9 @@ struct Trace::Impl {
   double speed_from = 0;      // when the first of these passes began, seconds since the origin
   double last_pass_end = -1;  // before the first: negative
 
-  bool writing() const { return model != nullptr && status.has_value() && writer.position() < most_step_bytes / 2 * 3; }
+  bool writing() const {
+    return model != nullptr && status.has_value() && writer.position() < most_step_bytes / 2 * 3;
+  }
 
   void WriteText(std::string_view text) {
     if (status) status = writer.Write(text);
@@ -60,12 +63,18 @@ struct Trace::Impl {
   }
 
   // An event that took time. `what`: "step" or "pass".
-  void WriteSpan(std::string_view name, std::string_view what, double start, double end, std::string_view argument, int64_t value) {
-    Write(",\n" R"({{"name":"{}","cat":"{}","ph":"X","pid":1,"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"{}":{}}}}})", name, what,
-          (start - origin) * 1e6, (end - start) * 1e6, argument, value);
+  void WriteSpan(std::string_view name, std::string_view what, double start, double end,
+                 std::string_view argument, int64_t value) {
+    Write(
+        ",\n"
+        R"({{"name":"{}","cat":"{}","ph":"X","pid":1,"tid":1,"ts":{:.3f},"dur":{:.3f},"args":{{"{}":{}}}}})",
+        name, what, (start - origin) * 1e6, (end - start) * 1e6, argument, value);
   }
   void BeginCounter(std::string_view name, double now) {
-    Write(",\n" R"({{"name":"{}","ph":"C","pid":1,"ts":{:.3f},"args":{{)", name, now * 1e6);
+    Write(
+        ",\n"
+        R"({{"name":"{}","ph":"C","pid":1,"ts":{:.3f},"args":{{)",
+        name, now * 1e6);
   }
   // A counter of one series.
   void WriteCounter(std::string_view name, double now, std::string_view series, std::optional<double> value) {
@@ -106,7 +115,8 @@ void Trace::Impl::WriteMemory(double now) {
 void Trace::Impl::WriteSpeed() {
   if (reading.tokens + answering.tokens == 0) return;
   BeginCounter("tokens/s", speed_from);
-  Write(R"("reading":{:.6g},"answering":{:.6g}}}}})", Finite(reading.PerSecond()), Finite(answering.PerSecond()));
+  Write(R"("reading":{:.6g},"answering":{:.6g}}}}})", Finite(reading.PerSecond()),
+        Finite(answering.PerSecond()));
   reading = answering = {};
   speed_from = last_pass_end;
 }
@@ -135,7 +145,8 @@ void Trace::Impl::StopSpeed() {
 
 void Trace::Impl::WriteRead(double now) {
   std::optional<uint64_t> read = model->store().stats().bytes_read;
-  if (model->store().options().residency == weights::Residency::kMmap) read = platform::ReadProcessActivity().storage_bytes;
+  if (model->store().options().residency == weights::Residency::kMmap)
+    read = platform::ReadProcessActivity().storage_bytes;
   if (read) {
     BeginCounter("storage", now);
     Write(R"("bytes read":{}}}}})", *read);
@@ -148,7 +159,8 @@ void Trace::Impl::Sample(double now) {
   WriteSpeed();
   WriteRead(now);
   const platform::CpuSensors::Reading cpu = sensors.Read();
-  WriteCounter("frequency", now, "GHz", cpu.frequency_hz ? std::optional(*cpu.frequency_hz / 1e9) : std::nullopt);
+  WriteCounter("frequency", now, "GHz",
+               cpu.frequency_hz ? std::optional(*cpu.frequency_hz / 1e9) : std::nullopt);
   WriteCounter("temperature", now, "°C", cpu.celsius);
 }
 
@@ -166,13 +178,14 @@ Trace::~Trace() {
   if (impl_ != nullptr) static_cast<void>(impl_->Finish());
 }
 
-Result<std::unique_ptr<Trace>> Trace::Create(const Engine& engine, const std::string& path, uint64_t most_step_bytes) {
+Result<std::unique_ptr<Trace>> Trace::Create(const Engine& engine, const std::string& path,
+                                             uint64_t most_step_bytes) {
   auto memory = memory::Reservation::Take(*engine.context().ledger, memory::Account::kReserve, kTraceBytes);
   if (!memory) return Annotate(std::move(memory).error(), "the trace");
   SLUICE_TRY_ASSIGN(platform::AtomicWriter writer, platform::AtomicWriter::Create(path));
-  return std::unique_ptr<Trace>(new Trace(std::unique_ptr<Impl>(
-      new Impl{engine, std::move(writer), *std::move(memory), most_step_bytes, engine.context().clock->NowSeconds(),
-               platform::CpuSensors::Find()})));
+  return std::unique_ptr<Trace>(new Trace(
+      std::unique_ptr<Impl>(new Impl{engine, std::move(writer), *std::move(memory), most_step_bytes,
+                                     engine.context().clock->NowSeconds(), platform::CpuSensors::Find()})));
 }
 
 void Trace::Begin(const Model& model, session::Session& session) {
@@ -208,8 +221,10 @@ void Trace::OnStep(std::string_view step, int layer, double start, double end) {
   if (impl_->writer.position() < impl_->most_step_bytes) {
     impl_->WriteSpan(step, "step", start, end, "layer", layer);
   } else if (!std::exchange(impl_->steps_left_out, true)) {
-    impl_->Write(",\n" R"({{"name":"steps are left out from here on","ph":"i","s":"g","pid":1,"tid":1,"ts":{:.3f}}})",
-                 (end - impl_->origin) * 1e6);
+    impl_->Write(
+        ",\n"
+        R"({{"name":"steps are left out from here on","ph":"i","s":"g","pid":1,"tid":1,"ts":{:.3f}}})",
+        (end - impl_->origin) * 1e6);
   }
   const double now = end - impl_->origin;
   if (now - impl_->last_sample >= kSecondsBetweenSamples) impl_->Sample(now);
@@ -218,7 +233,8 @@ void Trace::OnStep(std::string_view step, int layer, double start, double end) {
 void Trace::OnPass(int64_t rows, double start, double end) {
   if (!impl_->writing()) return;
   impl_->TakePass(rows, start - impl_->origin, end - impl_->origin);
-  if (impl_->writer.position() < impl_->most_step_bytes) impl_->WriteSpan("pass", "pass", start, end, "tokens", rows);
+  if (impl_->writer.position() < impl_->most_step_bytes)
+    impl_->WriteSpan("pass", "pass", start, end, "tokens", rows);
   const double now = end - impl_->origin;
   if (now - impl_->last_sample >= kSecondsBetweenSamples) impl_->Sample(now);
 }

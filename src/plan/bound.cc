@@ -30,7 +30,8 @@ Bound FindBound(const MeasuredWork& work) {
       bound.memory = std::min(share, rest);
       rest -= *bound.memory;
     } else {
-      bound.why = "weights came faster than memory was measured to read: they lie in caches, or it was slower then";
+      bound.why =
+          "weights came faster than memory was measured to read: they lie in caches, or it was slower then";
     }
   } else if (bound.storage) {
     bound.why = "`sluice plan` has not measured this device's memory yet";

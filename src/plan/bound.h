@@ -1,7 +1,8 @@
 // Bound: what a stretch of work waited for, from what was measured (docs/observation.md).
 //
-// The workers' time is cut into three: waiting for storage, as long as memory takes at least to deliver what was gone
-// through, and the rest, which is computing. What could not be measured is not guessed: two parts are then given as one.
+// The workers' time is cut into three: waiting for storage, as long as memory takes at least to deliver what
+// was gone through, and the rest, which is computing. What could not be measured is not guessed: two parts
+// are then given as one.
 //
 // Pure functions; any thread.
 #pragma once
@@ -16,9 +17,10 @@ namespace sluice::plan {
 struct MeasuredWork {
   double seconds = 0;  // from its beginning to its end
   int workers = 1;
-  std::optional<double> stall_seconds;            // weights::StoreStats::stall_seconds; none where nobody counts it
-  double memory_bytes = 0;                        // weights, keys and values that the passes went through
-  std::optional<double> memory_bytes_per_second;  // that memory delivers to all workers; none where it was not measured
+  std::optional<double> stall_seconds;  // weights::StoreStats::stall_seconds; none where nobody counts it
+  double memory_bytes = 0;              // weights, keys and values that the passes went through
+  std::optional<double>
+      memory_bytes_per_second;  // that memory delivers to all workers; none where it was not measured
 };
 
 // Shares of the workers' time, each 0 … 1. A share that is missing is part of `together`.

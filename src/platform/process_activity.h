@@ -1,5 +1,5 @@
-// What this process has made the kernel do since it began: page faults, reads from storage. Counters only grow; what
-// happened between two readings is their difference.
+// What this process has made the kernel do since it began: page faults, reads from storage. Counters only
+// grow; what happened between two readings is their difference.
 //
 // Each call reads files of the kernel anew; any thread. `root`: see system_files.h.
 #pragma once

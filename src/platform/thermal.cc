@@ -27,7 +27,8 @@ std::vector<std::string> Folders(const std::string& folder, std::string_view pre
 
 bool HasAnyOf(const std::string& file, std::span<const std::string_view> names) {
   const std::string text = ReadSystemFile(file).value_or("");
-  return std::ranges::any_of(names, [&](std::string_view name) { return text.find(name) != std::string::npos; });
+  return std::ranges::any_of(names,
+                             [&](std::string_view name) { return text.find(name) != std::string::npos; });
 }
 
 std::vector<std::string> FindTemperatures(const std::string& root) {
@@ -70,7 +71,8 @@ CpuSensors CpuSensors::Find(const std::string& root) {
 CpuSensors::Reading CpuSensors::Read() const {
   Reading reading;
   // 0 and what no processor reaches are how drivers say that they don't know.
-  if (const auto khz = Largest(frequency_files_, 1, 20'000'000)) reading.frequency_hz = static_cast<double>(*khz) * 1e3;
+  if (const auto khz = Largest(frequency_files_, 1, 20'000'000))
+    reading.frequency_hz = static_cast<double>(*khz) * 1e3;
   if (const auto thousandths = Largest(temperature_files_, 1, 150'000))
     reading.celsius = static_cast<double>(*thousandths) / 1e3;
   return reading;

@@ -17,9 +17,9 @@ class CpuSensors {
   };
 
   CpuSensors() = default;
-  // Frequencies: cpufreq's scaling_cur_freq of each core (/proc/cpuinfo is left alone: virtual machines write there what the
-  // processor is called). Temperatures: thermal zones that are named after a processor or chip, else the drivers of
-  // hwmon that measure one.
+  // Frequencies: cpufreq's scaling_cur_freq of each core (/proc/cpuinfo is left alone: virtual machines write
+  // there what the processor is called). Temperatures: thermal zones that are named after a processor or
+  // chip, else the drivers of hwmon that measure one.
   static CpuSensors Find(const std::string& root = "");
 
   // Nothing where there is no sensor, or where what it says can't be.

@@ -16,7 +16,8 @@ class StatsTest : public TinySessions {};
 TEST_F(StatsTest, AnAnswerSaysWhatItTook) {
   model_ = Open(TinyLlama());
   const auto conversation = Converse(model_);
-  const auto answer = conversation->CompleteIds(SomeIds(20), {.max_tokens = 5, .ignore_end_of_turn = true}, {});
+  const auto answer =
+      conversation->CompleteIds(SomeIds(20), {.max_tokens = 5, .ignore_end_of_turn = true}, {});
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->reading.tokens, 20);
   EXPECT_EQ(answer->reading.passes, 1);
@@ -26,7 +27,8 @@ TEST_F(StatsTest, AnAnswerSaysWhatItTook) {
   EXPECT_TRUE(answer->reading.stall_seconds.has_value());
   const double weights = static_cast<double>(model_->parts().weights().bytes_per_token);
   EXPECT_GT(answer->answering.memory_bytes, 4 * weights);
-  EXPECT_LT(answer->answering.memory_bytes, 4 * (weights + static_cast<double>(conversation->session().SeenBytes(24))));
+  EXPECT_LT(answer->answering.memory_bytes,
+            4 * (weights + static_cast<double>(conversation->session().SeenBytes(24))));
 
   const auto again = conversation->CompleteIds(SomeIds(20), {.max_tokens = 1}, {});
   ASSERT_TRUE(again);
@@ -39,7 +41,8 @@ TEST_F(StatsTest, TheLedgerStandsBesideThePlan) {
   model_ = Open(TinyLlama());
   const auto conversation = Converse(model_);
   const Stats stats = GatherStats(*engine_, *model_, {}, {});
-  for (const Account account : {Account::kWeightsPinned, Account::kKv, Account::kActivations, Account::kTokenizer}) {
+  for (const Account account :
+       {Account::kWeightsPinned, Account::kKv, Account::kActivations, Account::kTokenizer}) {
     const auto i = static_cast<size_t>(account);
     EXPECT_GT(stats.planned[i], 0u) << memory::AccountName(account);
     EXPECT_EQ(stats.ledger.used_bytes[i], stats.planned[i]) << memory::AccountName(account);
@@ -56,7 +59,8 @@ TEST_F(StatsTest, MappedWeightsHaveNoStalls) {
   auto opened = TryOpen(TinyLlama(), {.residency = weights::Residency::kMmap});
   ASSERT_TRUE(opened);
   const auto conversation = Converse(*opened);
-  const auto answer = conversation->CompleteIds(SomeIds(20), {.max_tokens = 3, .ignore_end_of_turn = true}, {});
+  const auto answer =
+      conversation->CompleteIds(SomeIds(20), {.max_tokens = 3, .ignore_end_of_turn = true}, {});
   ASSERT_TRUE(answer);
   EXPECT_FALSE(answer->answering.stall_seconds);
   const Stats stats = GatherStats(*engine_, **opened, answer->reading, answer->answering);
@@ -79,8 +83,17 @@ TEST_F(StatsTest, WhatPlanMeasuredOfThisDeviceIsFound) {
 
 TEST_F(StatsTest, WorksAddUpAsFarAsTheyAreKnown) {
   WorkFigures sum;
-  sum += {.tokens = 2, .passes = 2, .seconds = 1, .bytes_read = 10, .stall_seconds = 0.5, .activity = {.minor_faults = 7}};
-  sum += {.tokens = 1, .passes = 1, .seconds = 2, .bytes_read = 5, .activity = {.minor_faults = 1, .major_faults = 1}};
+  sum += {.tokens = 2,
+          .passes = 2,
+          .seconds = 1,
+          .bytes_read = 10,
+          .stall_seconds = 0.5,
+          .activity = {.minor_faults = 7}};
+  sum += {.tokens = 1,
+          .passes = 1,
+          .seconds = 2,
+          .bytes_read = 5,
+          .activity = {.minor_faults = 1, .major_faults = 1}};
   EXPECT_EQ(sum.tokens, 3);
   EXPECT_EQ(sum.bytes_read, 15u);
   EXPECT_EQ(sum.bytes_read_per_token(), 5.0);
@@ -92,7 +105,8 @@ TEST_F(StatsTest, WorksAddUpAsFarAsTheyAreKnown) {
 
 TEST_F(StatsTest, WhatATokenSeesGrowsToTheWindow) {
   model_ = Open(TinyLlama());
-  const auto session = Make({.context_length = 64, .batch = 8, .overflow = kv::Overflow::kWindow, .sinks = 4});
+  const auto session =
+      Make({.context_length = 64, .batch = 8, .overflow = kv::Overflow::kWindow, .sinks = 4});
   EXPECT_EQ(session->SeenBytes(0), 0u);
   EXPECT_EQ(session->SeenBytes(10) * 2, session->SeenBytes(20));
   EXPECT_EQ(session->SeenBytes(64), session->SeenBytes(5000));

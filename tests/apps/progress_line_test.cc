@@ -77,7 +77,8 @@ TEST_F(ProgressLineTest, LoadingComesBeforeReading) {
   EXPECT_EQ(first.find("loading "), 0u) << first;
   ASSERT_NE(reading, std::string::npos) << first;
   EXPECT_GT(first.rfind("reading the prompt "), first.rfind("loading ")) << first;
-  EXPECT_EQ(first.find("loading ", reading), std::string::npos) << "output weights come with the last pass: " << first;
+  EXPECT_EQ(first.find("loading ", reading), std::string::npos)
+      << "output weights come with the last pass: " << first;
   conversation->session().Truncate(0);
   EXPECT_THAT(answer(), testing::StartsWith("reading the prompt "));
 }

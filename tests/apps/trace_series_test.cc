@@ -11,7 +11,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kTrace[] = R"({"displayTimeUnit":"ms","otherData":{"model":"M","residency":"pin","budget_bytes":4000},"traceEvents":[
+constexpr char kTrace[] =
+    R"({"displayTimeUnit":"ms","otherData":{"model":"M","residency":"pin","budget_bytes":4000},"traceEvents":[
 {"name":"process_name","ph":"M","pid":1,"args":{"name":"sluice"}},
 {"name":"memory","ph":"C","pid":1,"ts":2000000,"args":{"weights.pinned":3000,"kv":50}},
 {"name":"memory","ph":"C","pid":1,"ts":0,"args":{"weights.pinned":1000,"kv":50}},
@@ -31,7 +32,9 @@ std::string Refusal(std::string_view text) {
   return trace.error().message;
 }
 
-std::string Counter(std::string_view rest) { return R"([{"ph":"C","name":"resident",)" + std::string(rest) + "}]"; }
+std::string Counter(std::string_view rest) {
+  return R"([{"ph":"C","name":"resident",)" + std::string(rest) + "}]";
+}
 
 TEST(TraceSeriesTest, TakesTheSeriesOfATrace) {
   const auto trace = ReadTrace(kTrace);
@@ -90,16 +93,20 @@ TEST(TraceSeriesTest, WhatWouldTakeTooMuchIsRefused) {
   std::string accounts = R"([{"ph":"C","name":"memory","ts":1,"args":{)";
   for (int i = 0; i < 20; ++i) accounts += fmt::format("{}\"a{}\":1", i == 0 ? "" : ",", i);
   EXPECT_THAT(Refusal(accounts + "}}]"), HasSubstr("accounts"));
-  EXPECT_THAT(Refusal(R"([{"ph":"C","name":"memory","ts":1,"args":{")" + std::string(1000, 'x') + R"(":1}}])"), HasSubstr("name"));
+  EXPECT_THAT(
+      Refusal(R"([{"ph":"C","name":"memory","ts":1,"args":{")" + std::string(1000, 'x') + R"(":1}}])"),
+      HasSubstr("name"));
 }
 
 TEST(ChartSvgTest, DrawsWhatThereIs) {
   const Series flat{{0, 5}, {10, 5}}, rising{{0, 1}, {5, 9}, {10, 3}}, none;
-  const ChartPanel panels[] = {{.title = "Memory, B", .stacked = {{"kv", &flat, 1}}, .lines = {{"resident", &rising}}},
-                               {.title = "Nothing", .lines = {{"empty", &none}}}};
+  const ChartPanel panels[] = {
+      {.title = "Memory, B", .stacked = {{"kv", &flat, 1}}, .lines = {{"resident", &rising}}},
+      {.title = "Nothing", .lines = {{"empty", &none}}}};
   const std::string svg = DrawCharts("a & <b> \"c\"\x1b[31m", panels, 10);
   EXPECT_THAT(svg, AllOf(testing::StartsWith("<svg xmlns"), testing::EndsWith("</svg>\n")));
-  EXPECT_THAT(svg, AllOf(HasSubstr("Memory, B"), HasSubstr(">kv<"), HasSubstr(">resident<"), HasSubstr("prefers-color-scheme:dark")));
+  EXPECT_THAT(svg, AllOf(HasSubstr("Memory, B"), HasSubstr(">kv<"), HasSubstr(">resident<"),
+                         HasSubstr("prefers-color-scheme:dark")));
   EXPECT_THAT(svg, HasSubstr("a &amp; &lt;b&gt; &quot;c&quot;"));
   EXPECT_THAT(svg, Not(HasSubstr("\x1b")));
   EXPECT_THAT(svg, Not(HasSubstr("Nothing")));
@@ -109,7 +116,8 @@ TEST(ChartSvgTest, DrawsWhatThereIs) {
 TEST(ChartSvgTest, StepsHoldTheirValue) {
   const Series rate{{0, 4}, {5, 8}, {10, 0}};
   const ChartPanel panel{.title = "Rate", .lines = {{.label = "rate", .points = &rate, .steps = true}}};
-  EXPECT_THAT(DrawCharts("steps", {&panel, 1}, 10), testing::ContainsRegex("M64.0 [0-9.]+H500.0V[0-9.]+H936.0V[0-9.]+\""));
+  EXPECT_THAT(DrawCharts("steps", {&panel, 1}, 10),
+              testing::ContainsRegex("M64.0 [0-9.]+H500.0V[0-9.]+H936.0V[0-9.]+\""));
 }
 
 TEST(ChartSvgTest, AMillionPointsMakeASmallFile) {
@@ -124,7 +132,8 @@ TEST(ChartSvgTest, OddExtentsAreDrawn) {
   const Series point{{0, 0}}, huge{{0, 1e18}, {1e9, 0}}, same{{3, 7}, {3, 7}};
   for (const Series* series : {&point, &huge, &same}) {
     for (const double seconds : {0.0, 1e-9, 1e9}) {
-      const ChartPanel panel{.title = "Odd", .stacked = {{"a", series, 2}}, .lines = {{"l", series}}, .from_zero = false};
+      const ChartPanel panel{
+          .title = "Odd", .stacked = {{"a", series, 2}}, .lines = {{"l", series}}, .from_zero = false};
       const std::string svg = DrawCharts("odd", {&panel, 1}, seconds);
       EXPECT_THAT(svg, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
       EXPECT_LT(svg.size(), 20'000u);

@@ -7,8 +7,11 @@ namespace {
 
 TEST(BoundTest, SplitsTheWorkersTime) {
   // Ten seconds of two workers, of which they waited for fourteen; memory needs two of the ten.
-  const Bound bound =
-      FindBound({.seconds = 10, .workers = 2, .stall_seconds = 14.2, .memory_bytes = 40e9, .memory_bytes_per_second = 20e9});
+  const Bound bound = FindBound({.seconds = 10,
+                                 .workers = 2,
+                                 .stall_seconds = 14.2,
+                                 .memory_bytes = 40e9,
+                                 .memory_bytes_per_second = 20e9});
   EXPECT_DOUBLE_EQ(*bound.storage, 0.71);
   EXPECT_DOUBLE_EQ(*bound.memory, 0.2);
   EXPECT_NEAR(*bound.compute, 0.09, 1e-12);
@@ -25,8 +28,11 @@ TEST(BoundTest, PercentsComeToAHundred) {
 
 // Roofs that were read at another moment can add up to a little more than there is.
 TEST(BoundTest, NoShareIsMoreThanWhatIsLeft) {
-  const Bound slow =
-      FindBound({.seconds = 1, .workers = 1, .stall_seconds = 0.75, .memory_bytes = 28e7, .memory_bytes_per_second = 1e9});
+  const Bound slow = FindBound({.seconds = 1,
+                                .workers = 1,
+                                .stall_seconds = 0.75,
+                                .memory_bytes = 28e7,
+                                .memory_bytes_per_second = 1e9});
   EXPECT_DOUBLE_EQ(*slow.storage, 0.75);
   EXPECT_DOUBLE_EQ(*slow.memory, 0.25);
   EXPECT_DOUBLE_EQ(*slow.compute, 0);
@@ -35,12 +41,16 @@ TEST(BoundTest, NoShareIsMoreThanWhatIsLeft) {
 
 // A small model lies in the processor's caches.
 TEST(BoundTest, WeightsFasterThanMemorySayNothingOfMemory) {
-  const Bound cached =
-      FindBound({.seconds = 1, .workers = 2, .stall_seconds = 0.0, .memory_bytes = 3e9, .memory_bytes_per_second = 1e9});
+  const Bound cached = FindBound({.seconds = 1,
+                                  .workers = 2,
+                                  .stall_seconds = 0.0,
+                                  .memory_bytes = 3e9,
+                                  .memory_bytes_per_second = 1e9});
   EXPECT_FALSE(cached.memory || cached.compute);
   EXPECT_DOUBLE_EQ(cached.together, 1);
   EXPECT_EQ(cached.Line(),
-            "bound by: storage 0 %, memory and compute 100 % (not told apart: weights came faster than memory was measured to "
+            "bound by: storage 0 %, memory and compute 100 % (not told apart: weights came faster than "
+            "memory was measured to "
             "read: they lie in caches, or it was slower then)");
 }
 
@@ -49,16 +59,21 @@ TEST(BoundTest, WhatWasNotMeasuredIsNotToldApart) {
   EXPECT_FALSE(no_roof.memory || no_roof.compute);
   EXPECT_DOUBLE_EQ(no_roof.together, 0.25);
   EXPECT_EQ(no_roof.Line(),
-            "bound by: storage 75 %, memory and compute 25 % (not told apart: `sluice plan` has not measured this device's memory "
+            "bound by: storage 75 %, memory and compute 25 % (not told apart: `sluice plan` has not measured "
+            "this device's memory "
             "yet)");
-  const Bound mapped = FindBound({.seconds = 1, .workers = 4, .memory_bytes = 1e9, .memory_bytes_per_second = 5e9});
+  const Bound mapped =
+      FindBound({.seconds = 1, .workers = 4, .memory_bytes = 1e9, .memory_bytes_per_second = 5e9});
   EXPECT_FALSE(mapped.storage || mapped.compute);
   EXPECT_EQ(mapped.Line(),
-            "bound by: memory 20 %, storage and compute 80 % (not told apart: pages of mapped weights come when they are "
+            "bound by: memory 20 %, storage and compute 80 % (not told apart: pages of mapped weights come "
+            "when they are "
             "touched)");
   EXPECT_EQ(FindBound({.seconds = 1, .workers = 4}).Line(),
-            "bound by: storage, memory and compute (not told apart: pages of mapped weights come when they are touched)");
-  EXPECT_EQ(FindBound({.seconds = 0, .workers = 4, .stall_seconds = 0.0}).Line(), "bound by: unknown, nothing was computed");
+            "bound by: storage, memory and compute (not told apart: pages of mapped weights come when they "
+            "are touched)");
+  EXPECT_EQ(FindBound({.seconds = 0, .workers = 4, .stall_seconds = 0.0}).Line(),
+            "bound by: unknown, nothing was computed");
 }
 
 }  // namespace

@@ -25,10 +25,12 @@ class ObserveTest : public ProgramTest {
 
 TEST_F(ObserveTest, StatsStandUnderTheAnswer) {
   const std::string model = Save(TinyLlama());
-  const Ran ran = Run({"run", model, "hi", "-n", "5", "--ignore-eos", "--temp", "0", "--stats", "--memory", "200M"});
+  const Ran ran =
+      Run({"run", model, "hi", "-n", "5", "--ignore-eos", "--temp", "0", "--stats", "--memory", "200M"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("weights.pinned"), HasSubstr("activations"), HasSubstr("unaccounted"), HasSubstr("PSS"),
-                             HasSubstr("of a budget of 200 MiB"), HasSubstr("read a token"), HasSubstr("page faults, major")));
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("weights.pinned"), HasSubstr("activations"), HasSubstr("unaccounted"),
+                             HasSubstr("PSS"), HasSubstr("of a budget of 200 MiB"), HasSubstr("read a token"),
+                             HasSubstr("page faults, major")));
   EXPECT_THAT(LastLine(ran.err), StartsWith("bound by: storage "));
   EXPECT_THAT(ran.out, Not(HasSubstr("bound by")));
   EXPECT_THAT(Run({"run", model, "hi", "-n", "5", "--temp", "0"}).err, Not(HasSubstr("bound by")));
@@ -41,7 +43,8 @@ TEST_F(ObserveTest, JsonHasTheSame) {
   EXPECT_EQ(stats["residency"], "resident");
   for (const char* account : {"weights.pinned", "kv", "activations", "tokenizer"}) {
     EXPECT_GT(stats["accounts"][account]["used_bytes"], 0) << account;
-    EXPECT_EQ(stats["accounts"][account]["used_bytes"], stats["accounts"][account]["planned_bytes"]) << account;
+    EXPECT_EQ(stats["accounts"][account]["used_bytes"], stats["accounts"][account]["planned_bytes"])
+        << account;
   }
   for (const char* key : {"rss_bytes", "peak_rss_bytes", "virtual_bytes"}) EXPECT_GT(stats[key], 0) << key;
   EXPECT_EQ(stats["answering"]["tokens"], 4);
@@ -52,18 +55,21 @@ TEST_F(ObserveTest, JsonHasTheSame) {
 }
 
 TEST_F(ObserveTest, StreamedWeightsAreCounted) {
-  const auto stats = RunJson(Save(TinyLlama()), {"hi", "-n", "5", "--ignore-eos", "--residency", "lru"})["stats"];
+  const auto stats =
+      RunJson(Save(TinyLlama()), {"hi", "-n", "5", "--ignore-eos", "--residency", "lru"})["stats"];
   EXPECT_EQ(stats["residency"], "lru");
   EXPECT_GT(stats["answering"]["bytes_read_per_token"], 0);
   EXPECT_GT(stats["accounts"]["weights.stream"]["used_bytes"], 0);
-  const auto mapped = RunJson(Save(TinyLlama()), {"hi", "-n", "5", "--ignore-eos", "--residency", "mmap"})["stats"];
+  const auto mapped =
+      RunJson(Save(TinyLlama()), {"hi", "-n", "5", "--ignore-eos", "--residency", "mmap"})["stats"];
   EXPECT_TRUE(mapped["answering"]["stall_seconds"].is_null());
   EXPECT_TRUE(mapped["bound_by"]["storage"].is_null());
 }
 
 TEST_F(ObserveTest, AMeasuredRoofTellsMemoryFromComputing) {
   const std::string model = Save(TinyLlama());
-  EXPECT_THAT(LastLine(Run({"run", model, "hi", "-n", "3", "--ignore-eos", "--stats"}).err), HasSubstr("`sluice plan` has not"));
+  EXPECT_THAT(LastLine(Run({"run", model, "hi", "-n", "3", "--ignore-eos", "--stats"}).err),
+              HasSubstr("`sluice plan` has not"));
   const Ran bench = Run({"bench", model, "-p", "0", "-n", "4", "-r", "1", "--stats"});
   EXPECT_EQ(bench.exit_code, 0) << bench.err;
   EXPECT_THAT(LastLine(bench.err), AllOf(HasSubstr("compute"), Not(HasSubstr("`sluice plan` has not"))));
@@ -71,11 +77,13 @@ TEST_F(ObserveTest, AMeasuredRoofTellsMemoryFromComputing) {
 
 TEST_F(ObserveTest, ChatAndBenchHaveThemToo) {
   const std::string model = Save(TinyLlama());
-  const Ran chat = Run({"chat", model, "--no-save", "--stats", "-n", "4", "--trace", "chat.json"}, "hi\nand\n");
+  const Ran chat =
+      Run({"chat", model, "--no-save", "--stats", "-n", "4", "--trace", "chat.json"}, "hi\nand\n");
   EXPECT_EQ(chat.exit_code, 0) << chat.err;
   EXPECT_THAT(LastLine(chat.err), StartsWith("bound by: storage "));
   EXPECT_THAT(Contents(home_ / "chat.json"), AllOf(HasSubstr("\"pass\""), testing::EndsWith("]}\n")));
-  const Ran bench = Run({"bench", model, "-p", "8", "-n", "4", "-r", "2", "--no-roof", "--stats", "--json", "--trace", "b.json"});
+  const Ran bench = Run({"bench", model, "-p", "8", "-n", "4", "-r", "2", "--no-roof", "--stats", "--json",
+                         "--trace", "b.json"});
   EXPECT_EQ(bench.exit_code, 0) << bench.err;
   const auto json = nlohmann::json::parse(bench.out);
   EXPECT_EQ(json["stats"]["answering"]["tokens"], 8);
@@ -95,11 +103,12 @@ TEST_F(ObserveTest, ATraceIsDrawn) {
   const Ran one = Run({"plot", "resident.json", "-o", "one.svg"});
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, IsEmpty());
-  EXPECT_THAT(Contents(home_ / "one.svg"), AllOf(StartsWith("<svg"), HasSubstr("weights.pinned"), HasSubstr("resident"),
-                                                 HasSubstr("Answering, tokens/s")));
+  EXPECT_THAT(Contents(home_ / "one.svg"), AllOf(StartsWith("<svg"), HasSubstr("weights.pinned"),
+                                                 HasSubstr("resident"), HasSubstr("Answering, tokens/s")));
   const Ran both = Run({"plot", "resident.json", "mmap.json", "-o", "both.svg"});
   EXPECT_EQ(both.exit_code, 0) << both.err;
-  EXPECT_THAT(Contents(home_ / "both.svg"), AllOf(HasSubstr("resident accounts"), HasSubstr("mmap resident")));
+  EXPECT_THAT(Contents(home_ / "both.svg"),
+              AllOf(HasSubstr("resident accounts"), HasSubstr("mmap resident")));
 }
 
 TEST_F(ObserveTest, AFileThatCannotBeWrittenIsRefusedBeforeTheModelIsLoaded) {
