@@ -63,8 +63,8 @@ def main():
     with model_file(args.sluice, args.model, args.shape, args.type) as path:
         size = os.path.getsize(path)
         budget = args.memory or size // 3
-        words = "the sea and the ships that sail on it " * 200
-        for name, prompt, begun in (("in an answer", "hello", answers), ("in a prompt", words, has_read(size))):
+        words = "the sea and the ships that sail on it " * 30
+        for name, prompt, begun in (("in an answer", "hello", answers), ("in a prompt", words, has_read(size // 2))):
             seconds, codes = [], set()
             for _ in range(args.repetitions):
                 drop_from_page_cache(path)
