@@ -158,6 +158,7 @@ Result<int> Quantize(const QuantizeFlags& flags) {
   if (!flags.importance.empty()) {
     SLUICE_TRY_ASSIGN(importance, quantize::ImportanceFile::Open(flags.importance));
     options.importance = &*importance;
+    options.other_inputs.push_back(flags.importance);
   }
   SLUICE_TRY_ASSIGN(const std::string input, ResolveModel(flags.input));
   SLUICE_TRY_ASSIGN(const auto engine, Engine::Create({.threads = flags.threads}));

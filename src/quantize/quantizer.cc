@@ -176,9 +176,11 @@ Result<QuantizeReport> Quantize(const gguf::GgufFile& source, const QuantizeOpti
 Result<QuantizeReport> QuantizeFile(const std::string& input, const std::string& output,
                                     const QuantizeOptions& options, parallel::ThreadPool& pool) {
   SLUICE_TRY_ASSIGN(const gguf::GgufFile source, gguf::GgufFile::Open(input));
+  std::vector<std::string> paths = options.other_inputs;
+  for (const gguf::Shard& shard : source.shards()) paths.push_back(shard.path);
   std::vector<platform::FileIdentity> inputs;
-  for (const gguf::Shard& shard : source.shards()) {
-    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(shard.path));
+  for (const std::string& path : paths) {
+    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(path));
     inputs.push_back(file.identity());
   }
   return Quantize(source, options, pool,

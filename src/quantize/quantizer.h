@@ -27,6 +27,8 @@ struct QuantizeOptions {
   // Those that keep it are copied as they are.
   bool allow_requantize = false;
   const Importance* importance = nullptr;  // outlives the call; null: all columns count alike
+  // Files that must not be written over, besides those of the source: where the importance comes from.
+  std::vector<std::string> other_inputs;
   // Called now and then with bytes of the source, and at the end with both equal. False stops the work:
   // kInterrupted, and no file is left.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress;

@@ -97,6 +97,9 @@ TEST_F(QuantizeProgramTest, Imatrix) {
   EXPECT_THAT(ran.out, HasSubstr("weighted"));
   EXPECT_THAT(ran.err, HasSubstr("1 tensors are unknown to the importance data"));
   EXPECT_EQ(Run({"in.gguf", "out.gguf", "Q2_K", "--imatrix", "in.gguf"}).exit_code, 2);
+  const Ran over = Run({"in.gguf", "i.gguf", "Q2_K", "--imatrix", "i.gguf"});  // it is an input, too
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_THAT(over.err, HasSubstr("same file as an input"));
 }
 
 // Ctrl-C: 130, and nothing is left.
