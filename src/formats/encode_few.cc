@@ -2,6 +2,7 @@
 // shrinks, elements move to larger codes one after the other; between two such moves the best scale is a
 // quotient of sums.
 #include "formats/encoders.h"
+#include "formats/families.h"
 
 namespace sluice::formats {
 namespace {
@@ -61,12 +62,7 @@ void PutPlain(const FitBlock& block, float scale, UnpackedBlock& out) {
         Measure<Codes>(block.x, block.w, block.length, 0).error)
       best = smallest;
   }
-  out.d = F16ToF32(best.bits);
-  out.dmin = 0;
-  for (int g = 0; g < block.length / kGroupLength; ++g) {
-    out.scales[g] = 1;
-    out.mins[g] = 0;
-  }
+  SetPlainScale(F16ToF32(best.bits), block.length, out);
   PutCodes<Codes>(block.x, block.length, best.value, out.codes);
 }
 

@@ -2,6 +2,7 @@
 // are all tried.
 #include "formats/codebooks.h"
 #include "formats/encoders.h"
+#include "formats/families.h"
 
 namespace sluice::formats {
 namespace {
@@ -39,12 +40,7 @@ void FitMXFP4(const FitBlock& block, UnpackedBlock& out) {
       best_error = error;
     }
   }
-  out.d = PowerOfTwo(best);
-  out.dmin = 0;
-  for (int g = 0; g < 2; ++g) {
-    out.scales[g] = 1;
-    out.mins[g] = 0;
-  }
+  SetPlainScale(PowerOfTwo(best), block.length, out);
   PutCodes<CodesFP4>(block.x, block.length, out.d * block.inverse, out.codes);
 }
 

@@ -2,6 +2,7 @@
 // times a small integer for each group (Q3_K, Q6_K, IQ4_XS).
 #include "formats/codebooks.h"
 #include "formats/encoders.h"
+#include "formats/families.h"
 
 namespace sluice::formats {
 namespace {
@@ -34,12 +35,7 @@ void FitPlain(const FitBlock& block, std::span<const float> targets, UnpackedBlo
       best_error = error;
     }
   }
-  out.d = F16ToF32(best.bits);
-  out.dmin = 0;
-  for (int g = 0; g < block.length / kGroupLength; ++g) {
-    out.scales[g] = 1;
-    out.mins[g] = 0;
-  }
+  SetPlainScale(F16ToF32(best.bits), block.length, out);
   PutCodes<Codes>(block.x, block.length, best.value, out.codes);
 }
 
