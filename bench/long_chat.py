@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""A chat on a model three times its budget that crosses its window: memory over time, and how even the tokens come.
+"""A chat on a model three times its budget that crosses its window: memory over time, and how even the answers are.
 
     bench/long_chat.py [--model F.gguf | --shape tinyllama-1.1b --type Q4_K_M] [--memory 200M] [--context 256] [--messages 24]
 
 Runs `sluice chat --overflow window` in a memory control group of exactly the budget and prints what the process has in
-memory (the spread after the first answer), how often the limit was hit, and the time between tokens within answers: p5,
-median, p95 and p95/p5. A token that is only part of a character shows when the character is whole. Needs root.
+memory (the spread after the first answer), how often the limit was hit, and the time a token took in each answer on the
+mean: the fastest answer, the median, the slowest and their ratio. Needs root.
 """
 import argparse
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import threading
-import time
 
 from programs import KIB, SLUICE, MemoryCgroup, Unavailable, drop_from_page_cache, mib, model_file, parse_size
 
@@ -27,12 +27,15 @@ def rss_bytes(process):
     return next((int(line.split()[1]) * KIB for line in status.splitlines() if line.startswith("VmRSS:")), None)
 
 
+FIGURES = re.compile(rb"tokens at ([0-9.]+) tok/s")
+
+
 class Talk:
     """Sends the messages one by one, each when the answer before it has come to its end."""
 
     def __init__(self, program, messages):
         self.program, self.messages = program, messages
-        self.gaps, self.rss, self.said = [], [], []
+        self.seconds, self.rss, self.said = [], [], []  # of a token, by answer; after each answer; remarks
         self.answered = threading.Semaphore(0)
 
     def run(self):
@@ -43,26 +46,21 @@ class Talk:
             self.program.stdin.write(message.encode() + b"\n")
             self.program.stdin.flush()
             self.answered.acquire()
-            self.last = None
             self.rss.append(rss_bytes(self.program.pid))
         self.program.stdin.close()
         for reader in readers:
             reader.join()
         self.program.wait()
 
-    last = None  # when the token before came, within an answer
-
     def read_answers(self):
         while os.read(self.program.stdout.fileno(), 4096):
-            now = time.monotonic()
-            if self.last is not None:
-                self.gaps.append(now - self.last)
-            self.last = now
+            pass
 
     def read_remarks(self):
         for line in self.program.stderr:
             self.said.append(line.decode(errors="replace").rstrip())
-            if b"tok/s" in line:  # an answer's figures, its last line
+            if figures := FIGURES.search(line):  # an answer's last line
+                self.seconds.append(1 / float(figures[1]))
                 self.answered.release()
         self.answered.release(1000)
 
@@ -94,15 +92,16 @@ def main():
                 peak, hits = group.peak_bytes(), group.limit_was_hit()
     except Unavailable as reason:
         sys.exit(str(reason))
-    if program.returncode != 0 or len(talk.gaps) < 20:
+    if program.returncode != 0 or len(talk.seconds) < 2:
         sys.exit(f"exit code {program.returncode}: " + " / ".join(talk.said[-3:]))
     crossed = [line for line in talk.said if "is full" in line]
     rss = [size for size in talk.rss[1:] if size]
-    cuts = statistics.quantiles(talk.gaps, n=20)
+    # The first answer fills the memory.
+    seconds = sorted(talk.seconds[1:])
     print(f"budget {mib(budget)} MiB, peak of the group {mib(peak)}, limit hit {hits} times")
     print(f"in memory after each answer: {mib(min(rss))} to {mib(max(rss))} MiB")
-    print(f"{len(talk.gaps)} tokens: p5 {cuts[0] * 1e3:.0f} ms, median {cuts[9] * 1e3:.0f}, p95 {cuts[18] * 1e3:.0f}, "
-          f"p95/p5 {cuts[18] / cuts[0]:.2f}")
+    print(f"{len(seconds)} answers: {seconds[0] * 1e3:.0f} ms a token in the fastest, median "
+          f"{statistics.median(seconds) * 1e3:.0f}, {seconds[-1] * 1e3:.0f} in the slowest: {seconds[-1] / seconds[0]:.2f} times")
     print("the context overflowed" if crossed else "the context was not filled: send more messages")
 
 
