@@ -28,7 +28,7 @@ held = []
 for step in range({steps}):
     held.append(bytearray({step_bytes}))
     held[-1][::4096] = b"x" * len(held[-1][::4096])
-    time.sleep(0.05)
+    time.sleep(0.03)
 print("done", flush=True)
 sys.stdin.read()
 """
@@ -85,7 +85,7 @@ class MemoryTest(unittest.TestCase):
                 planned = self.planned(budget, *flags)
                 self.assertLessEqual(planned, budget)
                 self.assertLessEqual(wide.peak_bytes, planned)
-                self.assertLess(planned, 1.05 * wide.peak_bytes + 4 * MIB)
+                self.assertLess(planned, 1.05 * wide.peak_bytes + 6 * MIB)
                 tight = run_in_group(self.ask(budget, *flags), budget, self.model)
                 self.assertTrue(tight.ok, tight.error)
                 self.assertEqual(tight.limit_hit, 0)
@@ -102,7 +102,7 @@ class MemoryTest(unittest.TestCase):
     def test_neighbour_takes_memory(self):
         """In the middle of an answer; nothing is killed or swapped, and the answer is the same."""
         size = os.path.getsize(self.model)
-        tokens, spare = 48, 80 * MIB
+        tokens, spare = 160, 80 * MIB  # on a fast machine, too, the answer takes longer than the neighbour
         expected = self.expected(tokens)
         for budget, residency in ((size * 2 // 3, "pin"), (size + 512 * MIB, "resident")):
             with self.subTest(residency=residency):
@@ -148,8 +148,8 @@ class MemoryTest(unittest.TestCase):
             self.assertEqual(chat.returncode, 0, said)
             self.assertEqual(group.limit_was_hit(), 0)
         self.assertIn("the context of 256 tokens is full", said)
-        # The first third fills the memory.
-        later = usage[len(usage) // 3:]
+        # The first third fills the memory; the last samples may have been taken while it was given back.
+        later = usage[len(usage) // 3:-2]
         self.assertLess(max(later) - min(later), 4 * MIB)
 
 
