@@ -72,7 +72,7 @@ Result<Checkpoint> Checkpoint::Open(const std::string& name) {
     std::vector<std::string> files;
     for (const auto& [tensor, file] : index) files.push_back(file);
     std::ranges::sort(files);
-    files.erase(std::ranges::unique(files).begin(), files.end());
+    files.erase(std::unique(files.begin(), files.end()), files.end());
     std::vector<std::string> missing;
     for (const std::string& file : files) {
       if (!fs::exists(folder / file, ignored)) missing.push_back(file);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <functional>
 
 #include "base/check.h"
 #include "base/units.h"
@@ -166,9 +165,9 @@ Operation::Operation(weights::WeightStore& store, const weights::Schedule& sched
 }
 
 std::span<const Operation::Unit> Operation::units_of(int matrix) const {
-  const auto [first, last] = std::ranges::equal_range(
-      units_, matrix, std::less(), [this](const Unit& unit) { return this->matrix(unit); });
-  return {first, last};
+  const auto of = [this](const Unit& unit) { return this->matrix(unit); };
+  const auto first = std::ranges::lower_bound(units_, matrix, {}, of);
+  return {first, std::ranges::upper_bound(units_, matrix, {}, of)};
 }
 
 Status Project(const runtime::Context& context, const WorkerScratch& scratch, const Operation& operation,
