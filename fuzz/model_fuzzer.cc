@@ -55,7 +55,8 @@ Status Use(gguf::GgufFile& file) {
                                                                    {.backend = io::IoBackend::kPread, .depth = 1}));
   SLUICE_TRY_ASSIGN(const auto cache,
                     kv::Cache::Create({.layers = CacheLayers(config), .context_length = 16, .max_batch = 2}, ledger));
-  SLUICE_TRY_ASSIGN(const auto forward, Forward::Create(context, config, weights, *store, 16, 2));
+  SLUICE_TRY_ASSIGN(const auto forward, Forward::Create(context, config, weights, *store,
+                                                        {.max_batch = 2, .context_length = 16}));
   kv::Sequence sequence(*cache);
   const std::array<BatchRow, 2> rows{{{0, &sequence, true}, {static_cast<int32_t>(config.vocab_size - 1), &sequence, true}}};
   return forward->Run(rows, *cache, [](size_t, std::span<const float>) {});
