@@ -65,7 +65,7 @@ TEST_P(IoQueueTest, TheEndOfTheFileGivesFewerBytesAndThenNone) {
 }
 
 TEST_P(IoQueueTest, AFailureIsTheErrorNumber) {
-  queue_->Submit({file_.get(), 0, {static_cast<std::byte*>(nullptr) + 8, 4096}, 1});
+  queue_->Submit({file_.get(), 0, {reinterpret_cast<std::byte*>(uintptr_t{8}), 4096}, 1});  // no memory is there
   EXPECT_EQ(queue_->Wait().result, -EFAULT);
 }
 
