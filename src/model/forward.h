@@ -136,8 +136,6 @@ class Forward {
   void NormalizeRow(const float* weight, const float* bias, const float* x, int64_t width, float* y) const;
   // x = norm(x), row by row, rows of `width`; nothing where there is no norm.
   void Normalize(const NormWeights& norm, int64_t width, float* x);
-  template <typename F>
-  void ForEachRow(int64_t rows, F&& fn);
   void Observe(Stage stage, int layer, const float* rows, int64_t width) const {
     if (observer_) observer_(stage, layer, rows, static_cast<int64_t>(rows_.size()), width);
   }

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "memory/arena.h"
+#include "ops/rows.h"
 
 namespace sluice::ops {
 
@@ -39,16 +40,6 @@ void ForEachQuantized(const ActivationForms& forms, F&& fn) {
 // Whether rows that are made have to be kept as floats.
 bool KeepsRows(const ActivationPlan& plan) {
   return plan.made_row_by_row && (!plan.fused || plan.forms.Has(ActivationKind::kF32));
-}
-
-// Calls fn(row, worker) for each row. One row costs less than waking a worker.
-template <typename F>
-void ForEachRow(const runtime::Context& context, int64_t rows, F&& fn) {
-  if (rows == 1) {
-    fn(0, 0);
-    return;
-  }
-  context.pool->ParallelFor(rows, 1, [&](int64_t row, int64_t, int worker) { fn(row, worker); });
 }
 
 }  // namespace
