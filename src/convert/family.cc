@@ -7,8 +7,8 @@ namespace sluice::convert {
 
 namespace {
 
-// What most decoders are called since Llama.
-constexpr NameRule kLlama[] = {
+// What most decoders call their tensors since Llama. A family's own names go before.
+constexpr NameRule kCommon[] = {
     {"model.embed_tokens", "token_embd"},
     {"model.norm", "output_norm"},
     {"lm_head", "output"},
@@ -27,77 +27,30 @@ constexpr NameRule kLlama[] = {
 
 // Norms behind the branches, too (Gemma 2 and 3).
 constexpr NameRule kGemma2[] = {
-    {"model.embed_tokens", "token_embd"},
-    {"model.norm", "output_norm"},
-    {"lm_head", "output"},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
-    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
-    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
     {"model.layers.{}.pre_feedforward_layernorm", "blk.{}.ffn_norm"},
     {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
-    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
-    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
-    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
 };
 
 // Norms only behind the branches.
 constexpr NameRule kOlmo2[] = {
-    {"model.embed_tokens", "token_embd"},
-    {"model.norm", "output_norm"},
-    {"lm_head", "output"},
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
-    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
-    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
-    {"model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    {"model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
     {"model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
     {"model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
-    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
-    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
-    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
 };
 
 constexpr NameRule kPhi3[] = {
-    {"model.embed_tokens", "token_embd"},
-    {"model.norm", "output_norm"},
-    {"lm_head", "output"},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
     {"model.layers.{}.self_attn.qkv_proj", "blk.{}.attn_qkv"},
-    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
     {"model.layers.{}.mlp.gate_up_proj", "blk.{}.ffn_up"},
-    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
 };
 
 constexpr NameRule kPhi[] = {
-    {"model.embed_tokens", "token_embd"},
     {"model.final_layernorm", "output_norm"},
-    {"lm_head", "output"},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
-    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
     {"model.layers.{}.self_attn.dense", "blk.{}.attn_output"},
     {"model.layers.{}.mlp.fc1", "blk.{}.ffn_up"},
     {"model.layers.{}.mlp.fc2", "blk.{}.ffn_down"},
 };
 
 constexpr NameRule kStarcoder2[] = {
-    {"model.embed_tokens", "token_embd"},
-    {"model.norm", "output_norm"},
-    {"lm_head", "output"},
-    {"model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
-    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
-    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
-    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
-    {"model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
     {"model.layers.{}.mlp.c_fc", "blk.{}.ffn_up"},
     {"model.layers.{}.mlp.c_proj", "blk.{}.ffn_down"},
 };
@@ -116,15 +69,11 @@ constexpr NameRule kGpt2[] = {
 };
 
 constexpr Family kFamilies[] = {
-    {.model_type = "llama", .architecture = "llama", .names = kLlama, .pairs_heads = true},
-    {.model_type = "mistral", .architecture = "llama", .names = kLlama, .pairs_heads = true},
-    {.model_type = "qwen2", .architecture = "qwen2", .names = kLlama},
-    {.model_type = "qwen3", .architecture = "qwen3", .names = kLlama},
-    {.model_type = "gemma",
-     .architecture = "gemma",
-     .names = kLlama,
-     .norms_add_one = true,
-     .tied_by_default = true},
+    {.model_type = "llama", .architecture = "llama", .pairs_heads = true},
+    {.model_type = "mistral", .architecture = "llama", .pairs_heads = true},
+    {.model_type = "qwen2", .architecture = "qwen2"},
+    {.model_type = "qwen3", .architecture = "qwen3"},
+    {.model_type = "gemma", .architecture = "gemma", .norms_add_one = true, .tied_by_default = true},
     {.model_type = "gemma2",
      .architecture = "gemma2",
      .names = kGemma2,
@@ -137,14 +86,14 @@ constexpr Family kFamilies[] = {
      .tied_by_default = true},
     {.model_type = "phi3", .architecture = "phi3", .names = kPhi3},
     {.model_type = "phi", .architecture = "phi2", .names = kPhi},
-    {.model_type = "smollm3", .architecture = "smollm3", .names = kLlama, .pairs_heads = true},
-    {.model_type = "granite", .architecture = "granite", .names = kLlama, .pairs_heads = true},
-    {.model_type = "arcee", .architecture = "arcee", .names = kLlama, .pairs_heads = true},
+    {.model_type = "smollm3", .architecture = "smollm3", .pairs_heads = true},
+    {.model_type = "granite", .architecture = "granite", .pairs_heads = true},
+    {.model_type = "arcee", .architecture = "arcee", .pairs_heads = true},
     {.model_type = "olmo2", .architecture = "olmo2", .names = kOlmo2},
-    {.model_type = "cohere", .architecture = "command-r", .names = kLlama, .tied_by_default = true},
-    {.model_type = "cohere2", .architecture = "cohere2", .names = kLlama, .tied_by_default = true},
-    {.model_type = "stablelm", .architecture = "stablelm", .names = kLlama},
-    {.model_type = "nemotron", .architecture = "nemotron", .names = kLlama, .norms_add_one = true},
+    {.model_type = "cohere", .architecture = "command-r", .tied_by_default = true},
+    {.model_type = "cohere2", .architecture = "cohere2", .tied_by_default = true},
+    {.model_type = "stablelm", .architecture = "stablelm"},
+    {.model_type = "nemotron", .architecture = "nemotron", .norms_add_one = true},
     {.model_type = "starcoder2", .architecture = "starcoder2", .names = kStarcoder2, .tied_by_default = true},
     {.model_type = "gpt2", .architecture = "gpt2", .names = kGpt2, .tied_by_default = true},
 };
@@ -179,6 +128,8 @@ Change ChangeOf(const Family& family, const NameRule& rule, std::string_view kin
 
 }  // namespace
 
+std::span<const NameRule> CommonNames() { return kCommon; }
+
 std::span<const Family> AllFamilies() { return kFamilies; }
 
 const Family* FindFamily(std::string_view model_type) {
@@ -195,10 +146,12 @@ std::optional<Place> PlaceOf(const Family& family, std::string_view name) {
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view stem = name.substr(0, dot), kind = name.substr(dot);
   if (kind != ".weight" && kind != ".bias") return std::nullopt;
-  for (const NameRule& rule : family.names) {
-    std::string_view number;
-    if (Matches(rule.theirs, stem, &number))
-      return Place{Filled(rule.ours, number) + std::string(kind), ChangeOf(family, rule, kind)};
+  for (const std::span<const NameRule> rules : {family.names, CommonNames()}) {
+    for (const NameRule& rule : rules) {
+      std::string_view number;
+      if (Matches(rule.theirs, stem, &number))
+        return Place{Filled(rule.ours, number) + std::string(kind), ChangeOf(family, rule, kind)};
+    }
   }
   return std::nullopt;
 }

@@ -31,13 +31,16 @@ struct NameRule {
   Change change = Change::kNone;
 };
 
+// What most families call their tensors.
+std::span<const NameRule> CommonNames();
+
 struct Family {
   std::string_view model_type;
   std::string_view architecture;
-  std::span<const NameRule> names;
-  bool norms_add_one = false;    // for all that ours end in "norm"
-  bool pairs_heads = false;      // attn_q and attn_k: kPairQueries, kPairKeys
-  bool tied_by_default = false;  // where config.json says nothing of tie_word_embeddings
+  std::span<const NameRule> names;  // that differ from CommonNames(), and go before those
+  bool norms_add_one = false;       // for all that ours end in "norm"
+  bool pairs_heads = false;         // attn_q and attn_k: kPairQueries, kPairKeys
+  bool tied_by_default = false;     // where config.json says nothing of tie_word_embeddings
 };
 
 // Null for a model type that is not converted.

@@ -255,11 +255,13 @@ std::string TheirName(const Family& family, std::string_view name) {
     number = stem.substr(4, end - 4);
     stem.replace(4, number.size(), "{}");
   }
-  for (const NameRule& rule : family.names) {
-    if (rule.ours != stem) continue;
-    std::string theirs(rule.theirs);
-    if (const size_t hole = theirs.find("{}"); hole != std::string::npos) theirs.replace(hole, 2, number);
-    return theirs + std::string(name.substr(dot));
+  for (const std::span<const NameRule> rules : {family.names, CommonNames()}) {
+    for (const NameRule& rule : rules) {
+      if (rule.ours != stem) continue;
+      std::string theirs(rule.theirs);
+      if (const size_t hole = theirs.find("{}"); hole != std::string::npos) theirs.replace(hole, 2, number);
+      return theirs + std::string(name.substr(dot));
+    }
   }
   return "";
 }
