@@ -38,8 +38,9 @@ ALLOWED = {
                " model sample",
     "governor": "base platform parallel runtime",
     "convert": "base platform formats text memory io gguf parallel runtime model",
-    "quantize": "base platform formats memory io gguf kernels parallel runtime ops weights kv plan model",
     "eval": "base platform formats text chat memory io gguf parallel runtime model sample session",
+    "quantize": "base platform formats memory io gguf kernels parallel runtime ops weights kv plan model"
+                " sample eval",
 }
 ALLOWED = {folder: set(names.split()) for folder, names in ALLOWED.items()}
 # The implementation of include/sluice stands on everything; its headers hand out types of these folders as they are.

@@ -18,12 +18,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double Perplexity::Add(std::span<const float> logits, int32_t target) {
   SLUICE_CHECK(target >= 0 && static_cast<size_t>(target) < logits.size());
   const double nats = -sample::LogSoftmax(logits).LogProbability(logits[static_cast<size_t>(target)]);
+  Add(nats);
+  return nats;
+}
+
+void Perplexity::Add(double nats) {
   if (std::isinf(nats)) {
     ++ruled_out_;
   } else {
     nats_.Add(nats);
   }
-  return nats;
 }
 
 double Perplexity::value() const { return ruled_out_ > 0 ? kInfinity : ExpDouble(nats_.mean()); }

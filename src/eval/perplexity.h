@@ -15,6 +15,8 @@ class Perplexity {
   // The logits at one position, [vocabulary], and the token that really came next, 0 ≤ target < vocabulary.
   // Returns −log p(target) in nats; infinity where the model rules the token out (−infinity or NaN).
   double Add(std::span<const float> logits, int32_t target);
+  // −log p(target) as it is: a number or infinity.
+  void Add(double nats);
 
   int64_t tokens() const { return nats_.count() + ruled_out_; }
   int64_t ruled_out() const { return ruled_out_; }

@@ -36,13 +36,6 @@ std::string NormalAnswer(std::string_view text);
 bool IsRight(const Question& question, std::string_view answer);
 
 // How many questions were answered rightly, in all and by kind. A value; one thread at a time.
-struct Score {
-  int64_t right = 0;
-  int64_t total = 0;
-
-  double share() const { return total == 0 ? 0 : static_cast<double>(right) / static_cast<double>(total); }
-  Interval Confidence95() const { return Wilson95(right, total); }
-};
 struct KindScore {
   std::string kind;
   Score score;

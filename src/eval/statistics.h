@@ -30,4 +30,13 @@ class RunningMean {
 // [0, 1] when total is 0.
 Interval Wilson95(int64_t right, int64_t total);
 
+// How many of a number of trials went right.
+struct Score {
+  int64_t right = 0;
+  int64_t total = 0;
+
+  double share() const { return total == 0 ? 0 : static_cast<double>(right) / static_cast<double>(total); }
+  Interval Confidence95() const { return Wilson95(right, total); }
+};
+
 }  // namespace sluice::eval

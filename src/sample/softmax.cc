@@ -43,6 +43,14 @@ inline double Weight(float logit, double max) {
   return Power(x > 0 ? 0 : x);
 }
 
+// The sum of the lanes, folded 8, 4, 2, 1.
+inline double FoldLanes(double (&lanes)[kLanes]) {
+  for (size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+  }
+  return lanes[0];
+}
+
 inline bool Likelier(const TokenLogprob& a, const TokenLogprob& b) {
   return a.logprob != b.logprob ? a.logprob > b.logprob : a.id < b.id;
 }
@@ -74,10 +82,7 @@ double SumExp(std::span<const float> logits, float max) {
     for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += Weight(x[lane], shift);
   }
   for (size_t lane = 0; i < logits.size(); ++i, ++lane) lanes[lane] += Weight(logits[i], shift);
-  for (size_t width = kLanes / 2; width > 0; width /= 2) {
-    for (size_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-  }
-  return lanes[0];
+  return FoldLanes(lanes);
 }
 
 LogSoftmax::LogSoftmax(std::span<const float> logits) {
@@ -90,6 +95,27 @@ double LogSoftmax::LogProbability(float logit) const {
   const double x = static_cast<double>(logit) - max_;
   if (!(x > -kInfinity) || max_ == -kInfinity) return -kInfinity;
   return (x > 0 ? 0 : x) - log_sum_;
+}
+
+double KlDivergence(std::span<const float> base, const LogSoftmax& of_base, std::span<const float> logits,
+                    const LogSoftmax& of_logits) {
+  if (of_base.max() == -kInfinity || of_logits.max() == -kInfinity) return kInfinity;
+  // Σ w(i) · ((a(i) − max a) − (b(i) − max b)) / Σ w(i) − (log Σ a − log Σ b), with w = e^(a − max a).
+  const auto term = [&](size_t i) {
+    const double weight = Weight(base[i], of_base.max());
+    const double a = std::min(static_cast<double>(base[i]) - of_base.max(), 0.0);
+    const double below = static_cast<double>(logits[i]) - of_logits.max();
+    const double b = below > -kInfinity ? std::min(below, 0.0) : -kInfinity;  // a NaN can't come either
+    return weight > 0 ? weight * (a - b) : 0.0;
+  };
+  double lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= base.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
+  }
+  for (size_t lane = 0; i < base.size(); ++i, ++lane) lanes[lane] += term(i);
+  const double mean = FoldLanes(lanes) * ExpNonPositive(-of_base.log_sum());
+  return std::max(0.0, mean - (of_base.log_sum() - of_logits.log_sum()));
 }
 
 size_t TopLogprobs(std::span<const float> logits, std::span<TokenLogprob> top) {

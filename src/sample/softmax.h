@@ -29,10 +29,20 @@ class LogSoftmax {
   // Natural logarithm; −infinity for a token that cannot come.
   double LogProbability(float logit) const;
 
+  double max() const { return max_; }          // of the logits; −infinity if no token can come
+  double log_sum() const { return log_sum_; }  // log Σ e^(logit − max)
+
  private:
   double max_;
   double log_sum_;
 };
+
+// How far a model's prediction is from that of a base, in nats: the Kullback-Leibler divergence
+//   Σ p(i) · (log p(i) − log q(i)),  p the base's probabilities, q the model's,
+// of two rows of logits [vocabulary] and their softmaxes; summed in 16 lanes as SumExp does. At least 0;
+// infinity where the model rules out a token that the base does not, or either has none that can come.
+double KlDivergence(std::span<const float> base, const LogSoftmax& of_base, std::span<const float> logits,
+                    const LogSoftmax& of_logits);
 
 struct TokenLogprob {
   int32_t id;
