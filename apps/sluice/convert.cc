@@ -1,4 +1,4 @@
-// sluice convert: a folder as models are published (safetensors, config.json, tokenizer) → a GGUF file.
+// sluice convert: a folder as models are published (weights, config.json, tokenizer) → a GGUF file.
 #include "sluice/convert.h"
 
 #include <cstdio>
@@ -56,11 +56,12 @@ Result<int> Convert(const ConvertFlags& flags) {
 
 void AddConvert(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "convert", "A Hugging Face folder (safetensors) → a GGUF file: sluice convert FOLDER -o MODEL.gguf");
+      "convert", "A Hugging Face folder → a GGUF file: sluice convert FOLDER -o MODEL.gguf");
   auto flags = std::make_shared<ConvertFlags>();
   command
-      ->add_option("folder", flags->folder,
-                   "The folder with config.json, the safetensors files and the tokenizer")
+      ->add_option(
+          "folder", flags->folder,
+          "The folder with config.json, the weights (safetensors, or pytorch_model.bin) and the tokenizer")
       ->required();
   command->add_option("-o,--output,--outfile", flags->output, "The file to write")->required();
   command->add_option("--type,--outtype", flags->type,

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "convert/json_file.h"
+#include "convert/pytorch_file.h"
 #include "convert/safetensors.h"
 
 namespace sluice::convert {
@@ -17,6 +18,15 @@ constexpr size_t kMostNames = 5;  // in a message
 
 using Index = std::map<std::string, std::string, std::less<>>;  // tensor → file
 
+// How a checkpoint lies in its folder; the first that is there is taken.
+struct Layout {
+  std::string_view index, single, suffix;
+  Result<std::vector<SourceTensor>> (*read)(const platform::File& file);
+};
+constexpr Layout kLayouts[] = {
+    {"model.safetensors.index.json", "model.safetensors", ".safetensors", ReadSafetensors},
+    {"pytorch_model.bin.index.json", "pytorch_model.bin", ".bin", ReadPytorchFile}};
+
 // "a, b, c and 12 more"
 std::string Listed(const std::vector<std::string>& names) {
   const auto shown = std::span(names).first(std::min(names.size(), kMostNames));
@@ -25,7 +35,7 @@ std::string Listed(const std::vector<std::string>& names) {
   return fmt::format("{}{}", fmt::join(shown, ", "), rest);
 }
 
-Result<Index> ReadIndex(const fs::path& path) {
+Result<Index> ReadIndex(const fs::path& path, std::string_view suffix) {
   SLUICE_TRY_ASSIGN(const nlohmann::json json, ReadJsonObject(path, kMaxIndexBytes));
   SLUICE_TRY_ASSIGN(const auto map, JsonObject(json, path).Object("weight_map"));
   if (!map) return Fail(ErrorCode::kCorrupt, "{} has no weight_map", path.string());
@@ -34,30 +44,48 @@ Result<Index> ReadIndex(const fs::path& path) {
     // A plain name: the index must not lead out of the folder.
     const bool plain = file.is_string() &&
                        fs::path(file.get<std::string>()).filename() == file.get<std::string>() &&
-                       file.get<std::string>().ends_with(".safetensors");
-    if (!plain) return map->Wrong(name, "the name of a safetensors file in the same folder");
+                       file.get<std::string>().ends_with(suffix);
+    if (!plain) return map->Wrong(name, fmt::format("the name of a {} file in the same folder", suffix));
     index[name] = file.get<std::string>();
   }
   if (index.empty()) return Fail(ErrorCode::kCorrupt, "{} names no tensors", path.string());
   return index;
 }
 
-// What to say of a folder without safetensors files.
+// What to say of a folder without such files.
 Error NothingToRead(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) {
-      return Fail(ErrorCode::kUnsupported,
-                  "{} holds its weights as pickles ({}), which can run code; save them as safetensors first",
-                  folder.string(), name);
+      return Fail(
+          ErrorCode::kUnsupported,
+          "{} has neither model.safetensors nor pytorch_model.bin; if {} is the checkpoint, with the names "
+          "that the transformers library gives its tensors, rename it",
+          folder.string(), name);
     }
     if (name.ends_with(".gguf")) {
       return Fail(ErrorCode::kInvalidArgument, "{} is a GGUF model already", entry.path().string());
     }
   }
-  return Fail(ErrorCode::kNotFound, "{} has neither model.safetensors nor model.safetensors.index.json",
+  return Fail(ErrorCode::kNotFound,
+              "{} has none of model.safetensors, pytorch_model.bin, and an index of several (….index.json)",
               folder.string());
+}
+
+// The files that an index names, all of them there.
+Result<std::vector<std::string>> FilesOf(const Index& index, const fs::path& path) {
+  std::vector<std::string> files, missing;
+  for (const auto& [tensor, file] : index) files.push_back(file);
+  std::ranges::sort(files);
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  std::error_code ignored;
+  for (const std::string& file : files) {
+    if (!fs::exists(path.parent_path() / file, ignored)) missing.push_back(file);
+  }
+  if (missing.empty()) return files;
+  return Fail(ErrorCode::kNotFound, "{} of the {} files that {} names are missing: {}", missing.size(),
+              files.size(), path.string(), Listed(missing));
 }
 
 }  // namespace
@@ -67,34 +95,25 @@ Result<Checkpoint> Checkpoint::Open(const std::string& name) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) return Fail(ErrorCode::kNotFound, "{} is no folder", name);
   Checkpoint checkpoint;
-  if (const fs::path path = folder / "model.safetensors.index.json"; fs::exists(path, ignored)) {
-    SLUICE_TRY_ASSIGN(const Index index, ReadIndex(path));
-    std::vector<std::string> files;
-    for (const auto& [tensor, file] : index) files.push_back(file);
-    std::ranges::sort(files);
-    files.erase(std::unique(files.begin(), files.end()), files.end());
-    std::vector<std::string> missing;
-    for (const std::string& file : files) {
-      if (!fs::exists(folder / file, ignored)) missing.push_back(file);
-    }
-    if (!missing.empty()) {
-      return Fail(ErrorCode::kNotFound, "{} of the {} files that {} names are missing: {}", missing.size(),
-                  files.size(), path.string(), Listed(missing));
-    }
-    for (const std::string& file : files) SLUICE_TRY(checkpoint.AddFile(folder / file));
+  const auto* layout = std::ranges::find_if(kLayouts, [&](const Layout& candidate) {
+    return fs::exists(folder / candidate.index, ignored) || fs::exists(folder / candidate.single, ignored);
+  });
+  if (layout == std::end(kLayouts)) return NothingToRead(folder);
+  if (const fs::path path = folder / layout->index; fs::exists(path, ignored)) {
+    SLUICE_TRY_ASSIGN(const Index index, ReadIndex(path, layout->suffix));
+    SLUICE_TRY_ASSIGN(const std::vector<std::string> files, FilesOf(index, path));
+    for (const std::string& file : files) SLUICE_TRY(checkpoint.AddFile(folder / file, layout->read));
     SLUICE_TRY(checkpoint.CheckIndex(index));
-  } else if (fs::exists(folder / "model.safetensors", ignored)) {
-    SLUICE_TRY(checkpoint.AddFile(folder / "model.safetensors"));
   } else {
-    return NothingToRead(folder);
+    SLUICE_TRY(checkpoint.AddFile(folder / layout->single, layout->read));
   }
   if (checkpoint.tensors_.empty()) return Fail(ErrorCode::kCorrupt, "{} has no tensors", name);
   return checkpoint;
 }
 
-Status Checkpoint::AddFile(const std::string& path) {
+Status Checkpoint::AddFile(const std::string& path, ReadTensors read) {
   SLUICE_TRY_ASSIGN(platform::File file, platform::File::Open(path));
-  SLUICE_TRY_ASSIGN(std::vector<SourceTensor> tensors, ReadSafetensors(file));
+  SLUICE_TRY_ASSIGN(std::vector<SourceTensor> tensors, read(file));
   files_.push_back(std::move(file));
   for (SourceTensor& tensor : tensors) {
     tensor.file = static_cast<uint32_t>(files_.size() - 1);

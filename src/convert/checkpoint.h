@@ -1,5 +1,5 @@
 // Checkpoint: the tensors of a model as it was trained, in a folder of safetensors files (one, or several
-// with an index).
+// with an index), or of files that torch.save wrote (pytorch_model.bin). Where both are there, safetensors.
 //
 // Owns the open files; immutable after Open, so any thread may read.
 #pragma once
@@ -20,8 +20,8 @@ namespace sluice::convert {
 class Checkpoint {
  public:
   // Errors: kNotFound when the folder has no such files (what it has instead is said) or lacks one that the
-  // index names; kCorrupt for an index that disagrees with the files, listing the tensors, and those of
-  // ReadSafetensors; kUnsupported for a folder with pickled files only.
+  // index names; kCorrupt for an index that disagrees with the files, listing the tensors; and those of
+  // ReadSafetensors and ReadPytorchFile.
   static Result<Checkpoint> Open(const std::string& folder);
 
   std::span<const SourceTensor> tensors() const { return tensors_; }
@@ -33,7 +33,8 @@ class Checkpoint {
   Status Read(const SourceTensor& tensor, uint64_t first, std::span<float> out) const;
 
  private:
-  Status AddFile(const std::string& path);
+  using ReadTensors = Result<std::vector<SourceTensor>> (*)(const platform::File& file);
+  Status AddFile(const std::string& path, ReadTensors read);
   Status CheckIndex(const std::map<std::string, std::string, std::less<>>& index) const;
 
   std::vector<platform::File> files_;

@@ -138,6 +138,10 @@ Status Converter::Place(const SourceTensor& tensor) {
     return Fail(ErrorCode::kUnsupported, "tensor {} has the shape [{}]; expected one or two dimensions",
                 tensor.name, fmt::join(tensor.shape, ", "));
   }
+  if (!IsFloat(tensor.type)) {
+    return Fail(ErrorCode::kUnsupported, "tensor {} has numbers of type {}; weights are floats", tensor.name,
+                Name(tensor.type));
+  }
   Output output{.name = place->name,
                 .rows = tensor.rows(),
                 .columns = tensor.columns(),

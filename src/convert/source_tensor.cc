@@ -55,6 +55,7 @@ std::optional<ElementType> ElementTypeByName(std::string_view name) {
 
 std::string_view Name(ElementType type) { return kTraits[static_cast<size_t>(type)].name; }
 uint64_t ElementBytes(ElementType type) { return kTraits[static_cast<size_t>(type)].bytes; }
+bool IsFloat(ElementType type) { return type < ElementType::kI64; }
 
 void ToFloats(ElementType type, std::span<const std::byte> bytes, std::span<float> out) {
   switch (type) {

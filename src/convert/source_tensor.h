@@ -10,7 +10,7 @@
 
 namespace sluice::convert {
 
-// Types of elements, by the names that safetensors gives them.
+// Types of elements, by the names that safetensors gives them; floats first.
 enum class ElementType : uint8_t {
   kF64,
   kF32,
@@ -29,6 +29,7 @@ enum class ElementType : uint8_t {
 std::optional<ElementType> ElementTypeByName(std::string_view name);  // "F32", "BF16", "F8_E4M3" …
 std::string_view Name(ElementType type);
 uint64_t ElementBytes(ElementType type);
+bool IsFloat(ElementType type);
 
 // Elements as floats, exactly where a float can hold them. `bytes`: out.size() elements.
 // F8_E4M3 has no infinities and one NaN (the "FN" variant of Micikevicius et al., arXiv 2209.05433); F8_E5M2

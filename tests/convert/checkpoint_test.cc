@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "convert/pytorch_builder.h"
 #include "convert/safetensors_builder.h"
 #include "platform/temp_folder.h"
 
@@ -80,10 +81,35 @@ TEST_F(CheckpointTest, AnIndexStaysInItsFolder) {
   EXPECT_THAT(Error(), HasSubstr("names no tensors"));
 }
 
+TEST_F(CheckpointTest, FilesOfPytorch) {
+  const auto write = [&](const char* name, const char* tensor, float value) {
+    PytorchBuilder builder;
+    builder.Add(tensor, "FloatStorage", {1}, LittleEndian(value));
+    folder_.Write(name, builder.Build());
+  };
+  write("pytorch_model.bin", "a", 1.5f);
+  const auto one = Checkpoint::Open(folder_.path());
+  ASSERT_TRUE(one) << one.error().message;
+  float value = 0;
+  ASSERT_TRUE(one->Read(*one->Find("a"), 0, {&value, 1}));
+  EXPECT_EQ(value, 1.5f);
+
+  folder_.Write("pytorch_model.bin.index.json",
+                R"({"weight_map": {"a": "pytorch_model-1.bin", "b": "pytorch_model-2.bin"}})");
+  write("pytorch_model-1.bin", "a", 1);
+  EXPECT_THAT(Error(), HasSubstr("1 of the 2 files"));
+  write("pytorch_model-2.bin", "b", 2);
+  EXPECT_EQ(Error(), "opened");
+  folder_.Write("pytorch_model.bin.index.json", R"({"weight_map": {"a": "model.safetensors"}})");
+  EXPECT_THAT(Error(), HasSubstr("the name of a .bin file"));
+}
+
 TEST_F(CheckpointTest, NothingToConvert) {
-  EXPECT_THAT(Error(), HasSubstr("neither model.safetensors nor"));
+  EXPECT_THAT(Error(), HasSubstr("none of model.safetensors, pytorch_model.bin"));
+  folder_.Write("consolidated.00.pth", "pickle");
+  EXPECT_THAT(Error(), HasSubstr("if consolidated.00.pth is the checkpoint"));
   folder_.Write("pytorch_model.bin", "pickle");
-  EXPECT_THAT(Error(), HasSubstr("pickles (pytorch_model.bin)"));
+  EXPECT_THAT(Error(), HasSubstr("pytorch_model.bin: is no zip file"));
   WriteFile("model.safetensors", {});
   EXPECT_THAT(Error(), HasSubstr("has no tensors"));
   WriteFile("model.safetensors", {{"a", 1}});

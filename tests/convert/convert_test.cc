@@ -201,6 +201,14 @@ TEST_F(ConvertTest, NumbersThatAreNoneAreNamed) {
               HasSubstr("model.layers.0.mlp.up_proj.weight"));
 }
 
+TEST_F(ConvertTest, WeightsAreFloats) {
+  OneLayer().Write(folder_);
+  SafetensorsBuilder builder;
+  builder.Add("model.embed_tokens.weight", "I32", {4, 32}, std::string(4 * 4 * 32, '\0'));
+  folder_.Write("in/model.safetensors", builder.Build());
+  EXPECT_THAT(ErrorOf(folder_ / "in"), HasSubstr("model.embed_tokens.weight has numbers of type I32"));
+}
+
 TEST_F(ConvertTest, WhatIsMissingOrTooMuchIsNamed) {
   OneLayer more;
   more.Set("model.layers.0.mlp.extra.weight", 2, 2, 1);
