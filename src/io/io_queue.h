@@ -1,7 +1,7 @@
 // IoQueue: reads of files that are under way side by side, so that storage always has the next one.
 //
 // A queue owns neither files nor buffers: both must live until a read's completion was waited for, or the queue is
-// destroyed (which waits for all). One thread at a time may call Submit, one at a time Wait; the two may overlap.
+// destroyed (which waits for all). One thread at a time may call Submit, one at a time Wait or Poll; the two may overlap.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,8 @@ class IoQueue {
   virtual void Submit(const IoRead& read) = 0;
   // The next completion, in any order; waits for it. Precondition: a read is under way that no other Wait will get.
   virtual IoCompletion Wait() = 0;
+  // A completion that is there already, if any: costs no call of the system where there is none.
+  virtual std::optional<IoCompletion> Poll() = 0;
 };
 
 enum class IoBackend {

@@ -53,6 +53,12 @@ class PreadQueue final : public IoQueue {
     return completions_.Pop();
   }
 
+  std::optional<IoCompletion> Poll() override {
+    const std::lock_guard lock(mutex_);
+    if (completions_.empty()) return std::nullopt;
+    return completions_.Pop();
+  }
+
  private:
   // First in, first out, of a capacity known beforehand: nothing is allocated while reading.
   template <typename T>

@@ -46,6 +46,11 @@ class UringQueue final : public IoQueue {
     return completion;
   }
 
+  std::optional<IoCompletion> Poll() override {
+    if (io_uring_cq_ready(&ring_) == 0) return std::nullopt;
+    return Wait();
+  }
+
  private:
   explicit UringQueue(const io_uring& ring) : ring_(ring) {}
 

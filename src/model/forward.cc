@@ -144,7 +144,7 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
     ++layers_done_;
   }
   SLUICE_TRY(Output(rows, sink, go_on));
-  store_.EndPass();
+  SLUICE_TRY(store_.EndPass());
   for (const BatchRow& row : rows) row.sequence->Commit();
   return {};
 }

@@ -2,7 +2,7 @@
 // unmapped when destroyed.
 //
 // Reading a mapped file that has become shorter raises SIGBUS: map only where the kernel is meant to decide
-// what stays in memory, and use File::PreadFull otherwise.
+// what stays in memory, under a ShrinkGuard, and use File::PreadFull otherwise.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ class SlabReader {
   // Waits for a completion. The one part that may run beside the rest: Finish is to be called with what it returns.
   // Precondition: reads_under_way() > 0.
   io::IoCompletion WaitForOne() { return queue_->Wait(); }
+  // The same without waiting: nothing when none has arrived. Not while somebody waits.
+  std::optional<io::IoCompletion> Poll() { return queue_->Poll(); }
   // The id of an extent that is now complete, or −1 when there is more to come of it.
   Result<int> Finish(const io::IoCompletion& completion);
 

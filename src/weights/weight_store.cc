@@ -96,7 +96,9 @@ Status WeightStore::MapFiles() {
       return sluice::Fail(ErrorCode::kCorrupt, "{} has changed while it was opened: {} bytes, before {}", shard.path,
                           mapping.size(), shard.file_bytes);
     }
+    SLUICE_TRY_ASSIGN(platform::ShrinkGuard guard, platform::ShrinkGuard::Watch(mapping.bytes()));
     mappings_.push_back(std::move(mapping));
+    guards_.push_back(std::move(guard));
   }
   for (size_t i = 0; i < slabs_.size(); ++i) {
     for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e) {
@@ -117,7 +119,7 @@ bool WeightStore::InOrder(int operation) const {
 }
 
 Status WeightStore::BeginPass(int output_rounds) {
-  if (!mappings_.empty()) return reader_->CheckSizes(file_);
+  if (!mappings_.empty()) return CheckMappings();
   const std::lock_guard lock(mutex_);
   if (in_pass_ || failure_) DropEverythingUnderWay({pass_ + 1, 0, 0});
   ++pass_;
@@ -128,9 +130,21 @@ Status WeightStore::BeginPass(int output_rounds) {
   return {};
 }
 
-void WeightStore::EndPass() {
+Status WeightStore::EndPass() {
+  if (!mappings_.empty()) return CheckMappings();
   const std::lock_guard lock(mutex_);
   in_pass_ = false;
+  return {};
+}
+
+Status WeightStore::CheckMappings() const {
+  SLUICE_TRY(reader_->CheckSizes(file_));
+  for (size_t i = 0; i < guards_.size(); ++i) {
+    if (!guards_[i].page_was_missing()) continue;
+    return sluice::Fail(ErrorCode::kCorrupt, "{} has become shorter while it was in use, and has changed since",
+                        file_.shards()[i].path);
+  }
+  return {};
 }
 
 Status WeightStore::status() const {
@@ -196,7 +210,7 @@ void WeightStore::Free(int slab, bool done) {
     state.last_use = ++uses_;
     if (!is_cache()) Recycle(state);
   }
-  ReadAhead();
+  CollectArrived();
   changed_.notify_all();
 }
 
@@ -320,6 +334,19 @@ void WeightStore::CollectOne(std::unique_lock<std::mutex>& lock) {
   somebody_waits_ = false;
   Collect(completion);
   changed_.notify_all();
+}
+
+// Collects what has arrived, unless somebody waits for it and will, and starts reading what there is room for.
+void WeightStore::CollectArrived() {
+  bool collected = false;
+  while (!somebody_waits_ && reader_->reads_under_way() > 0) {
+    const std::optional<io::IoCompletion> completion = reader_->Poll();
+    if (!completion) break;
+    Collect(*completion);
+    collected = true;
+  }
+  ReadAhead();
+  if (collected) changed_.notify_all();
 }
 
 void WeightStore::Collect(const io::IoCompletion& completion) {

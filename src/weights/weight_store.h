@@ -26,6 +26,7 @@
 #include "gguf/reader.h"
 #include "memory/arena.h"
 #include "platform/mapping.h"
+#include "platform/shrink_guard.h"
 #include "runtime/context.h"
 #include "weights/residency.h"
 #include "weights/schedule.h"
@@ -81,7 +82,8 @@ class WeightStore {
   // Begins a pass that runs the last operation `output_rounds` times. What an abandoned pass left behind is
   // dropped. Errors: kCorrupt when a mapped file has become shorter.
   Status BeginPass(int output_rounds);
-  void EndPass();
+  // Errors: kCorrupt when a mapped file has become shorter meanwhile. Zeros may have been multiplied with then.
+  Status EndPass();
 
   // Where the extents of a slab are, once they are there; null when reading failed (see status()).
   const std::byte* const* Acquire(int slab) {
@@ -92,9 +94,17 @@ class WeightStore {
   // `rows` > 0 of an acquired slab are done with, of Slab::rows in all.
   void Release(int slab, int64_t rows) {
     State& state = states_[static_cast<size_t>(slab)];
-    if (state.stays) return;
+    if (state.stays) return KeepReading();
     const bool done = state.rows_left.fetch_sub(rows, std::memory_order_acq_rel) == rows;
     if (done || is_cache()) Free(slab, done);
+  }
+  // Collects what storage has delivered and starts the next reads, if there is something to stream. Workers that compute call
+  // it now and then: storage would stand still while nobody waits for it. Any thread, at any time; costs little.
+  void KeepReading() {
+    if (ring_.size() > 0 && mutex_.try_lock()) {
+      const std::lock_guard lock(mutex_, std::adopt_lock);
+      CollectArrived();
+    }
   }
   // Why Acquire returned null in this pass.
   Status status() const;
@@ -142,6 +152,7 @@ class WeightStore {
   Status TakeMemory(const std::vector<bool>& pinned);
   Status TakeRing();
   Status MapFiles();
+  Status CheckMappings() const;
 
   // The bytes of all slabs that `counts` holds for.
   template <typename F>
@@ -162,6 +173,7 @@ class WeightStore {
   std::optional<Position> Next(Position position) const;
   void Collect(const io::IoCompletion& completion);
   void CollectOne(std::unique_lock<std::mutex>& lock);
+  void CollectArrived();
   void Fail(Error error);
   void DropEverythingUnderWay(Position next);
   void StartReadingAt(Position position);
@@ -179,6 +191,7 @@ class WeightStore {
   std::vector<State> states_;                    // of each slab
   memory::Arena pinned_;
   std::vector<platform::Mapping> mappings_;      // kMmap, by shard
+  std::vector<platform::ShrinkGuard> guards_;    // of mappings_
   memory::Arena ring_;  // kPin: streamed slabs; kLru: the blocks that are held
   memory::Reservation page_cache_;  // that reads pass through, where they are not to be direct
   uint64_t slot_bytes_ = 0;

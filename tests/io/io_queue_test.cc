@@ -69,6 +69,17 @@ TEST_P(IoQueueTest, AFailureIsTheErrorNumber) {
   EXPECT_EQ(queue_->Wait().result, -EFAULT);
 }
 
+TEST_P(IoQueueTest, PollGivesWhatHasArrivedAndNothingElse) {
+  EXPECT_FALSE(queue_->Poll());
+  std::vector<std::byte> buffer(kRead);
+  queue_->Submit({file_.get(), 0, buffer, 7});
+  std::optional<IoCompletion> done;
+  while (!(done = queue_->Poll())) std::this_thread::yield();
+  EXPECT_EQ(done->tag, 7u);
+  EXPECT_EQ(done->result, static_cast<int64_t>(kRead));
+  EXPECT_FALSE(queue_->Poll());
+}
+
 TEST_P(IoQueueTest, OneThreadSubmitsWhileAnotherWaits) {
   std::vector<std::vector<std::byte>> buffers(400, std::vector<std::byte>(kRead));
   std::atomic<int> under_way{0}, submitted{0};

@@ -20,6 +20,7 @@ using testing::HasSubstr;
 
 // Storage as a test wants it: reads come back in another order, in pieces, or not at all.
 struct FaultyStorage {
+  bool arrives_early = false;  // reads may be over before anybody waits for them
   bool reorder = false;
   uint64_t longest_read = UINT64_MAX;  // in whole pages
   int failing_read = -1;               // the read with this number gives EIO
@@ -37,6 +38,16 @@ class FaultyQueue final : public io::IoQueue {
   io::IoCompletion Wait() override {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return !reads_.empty(); });
+    return Complete();
+  }
+  std::optional<io::IoCompletion> Poll() override {
+    const std::lock_guard lock(mutex_);
+    if (!storage_.arrives_early || reads_.empty() || random_() % 2 == 0) return std::nullopt;
+    return Complete();
+  }
+
+ private:
+  io::IoCompletion Complete() {
     const size_t which = storage_.reorder ? random_() % reads_.size() : 0;
     const io::IoRead read = reads_[which];
     reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -45,7 +56,6 @@ class FaultyQueue final : public io::IoQueue {
     return {read.tag, read.file->PreadOnce(read.offset, read.buffer.first(size))};
   }
 
- private:
   const FaultyStorage storage_;
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -115,8 +125,7 @@ class WeightStoreTest : public testing::Test {
       if (operation == stop_at) return {};
       SLUICE_TRY(Compute(store, std::min(operation, output)));
     }
-    store.EndPass();
-    return {};
+    return store.EndPass();
   }
 
   Status Compute(WeightStore& store, int operation) {
@@ -187,7 +196,7 @@ TEST_F(WeightStoreTest, WorkersWithNothingToDoWaitForStorageToo) {
     ASSERT_NE(store->Acquire(slab), nullptr);
     store->Release(slab, store->slabs()[static_cast<size_t>(slab)].rows);
   }
-  store->EndPass();
+  ASSERT_TRUE(store->EndPass());
   // This thread looks at the clock when it begins to wait and when it is done; the other two had nothing to do meanwhile.
   const int waits = clock.looks() / 2;
   EXPECT_GT(waits, 10);
@@ -242,11 +251,13 @@ TEST_F(WeightStoreTest, AnLruThatHoldsAllBlocksReadsThemOnce) {
 
 TEST_F(WeightStoreTest, StorageMayReorderAndGiveLess) {
   for (const Residency residency : {Residency::kResident, Residency::kPin, Residency::kLru}) {
-    const FaultyStorage storage{.reorder = true, .longest_read = 4096};
-    const auto store = Make(Small(residency, model_.size_bytes() / 3), &storage);
-    PassesHold(*store);
-    if (residency != Residency::kResident) {
-      EXPECT_GT(store->stats().short_reads, 0u);
+    for (const bool early : {false, true}) {
+      const FaultyStorage storage{.arrives_early = early, .reorder = true, .longest_read = 4096};
+      const auto store = Make(Small(residency, model_.size_bytes() / 3), &storage);
+      PassesHold(*store);
+      if (residency != Residency::kResident) {
+        EXPECT_GT(store->stats().short_reads, 0u);
+      }
     }
   }
 }
@@ -277,6 +288,42 @@ TEST_F(WeightStoreTest, AFileThatBecomesShorterIsAnError) {
     EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
     EXPECT_THAT(status.error().message, HasSubstr("shorter"));
   }
+}
+
+TEST_F(WeightStoreTest, AMappedFileThatBecomesShorterInTheMiddleOfAPassIsAnError) {
+  SmallModel model(2);
+  auto store = WeightStore::Create(context_, model.file(), model.schedule(), Small(Residency::kMmap));
+  ASSERT_TRUE(store) << store.error().message;
+  ASSERT_TRUE((*store)->BeginPass(1));
+  std::filesystem::resize_file(model.path(), std::filesystem::file_size(model.path()) / 2);
+  unsigned sum = 0;
+  for (int slab = 0; slab < static_cast<int>((*store)->slabs().size()); ++slab) {
+    const Slab& about = (*store)->slabs()[static_cast<size_t>(slab)];
+    const std::byte* const* extents = (*store)->Acquire(slab);
+    ASSERT_NE(extents, nullptr);
+    for (int e = 0; e < about.n_extents; ++e) {
+      for (uint64_t i = 0; i < about.extents[static_cast<size_t>(e)].size_bytes; ++i)
+        sum += std::to_integer<unsigned>(extents[e][i]);
+    }
+    (*store)->Release(slab, about.rows);
+  }
+  EXPECT_GT(sum, 0u);
+  for (const Status& status : {(*store)->EndPass(), (*store)->BeginPass(1)}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(status.error().message, HasSubstr("shorter"));
+  }
+}
+
+TEST_F(WeightStoreTest, WorkersThatComputeKeepStorageBusy) {
+  const FaultyStorage storage{.arrives_early = true};
+  const auto store = Make(Small(Residency::kPin, model_.size_bytes() / 2), &storage);
+  ASSERT_TRUE(Pass(*store));
+  // Nobody takes a slab, and yet those to come arrive until the ring is full.
+  for (int i = 0; i < 100; ++i) store->KeepReading();
+  const uint64_t slots = ledger_.Snapshot().used(memory::Account::kWeightsStream) /
+                         SlotBytes({store->slabs().begin(), store->slabs().end()});
+  EXPECT_EQ(store->stats().slabs_streamed - store->stats().slabs_evicted, slots);
 }
 
 TEST_F(WeightStoreTest, AnAbandonedPassLeavesNothingBehind) {
@@ -350,6 +397,7 @@ TEST_F(WeightStoreTest, PressureThatGoesOnTakesAllAndIsSaidAFewTimes) {
   const uint64_t before = store->stats().slabs_streamed;
   ASSERT_TRUE(Pass(*store));
   EXPECT_LE(store->stats().slabs_streamed - before, store->slabs().size() + 5);
+  context_.pressure = nullptr;
 }
 
 TEST_F(WeightStoreTest, NothingIsGivenBackWhereItIsOfNoUse) {
@@ -366,6 +414,7 @@ TEST_F(WeightStoreTest, NothingIsGivenBackWhereItIsOfNoUse) {
     EXPECT_EQ(ledger_.Snapshot().total_bytes(), used);
     EXPECT_EQ(store->pinned_bytes(), pinned);
   }
+  context_.pressure = nullptr;
 }
 
 TEST_F(WeightStoreTest, TheFootprintIsWhatTheLedgerIsCharged) {
