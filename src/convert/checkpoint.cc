@@ -161,6 +161,11 @@ std::vector<platform::FileIdentity> Checkpoint::identities() const {
   return identities;
 }
 
+Status Checkpoint::ReadBytes(const SourceTensor& tensor, std::span<std::byte> bytes) const {
+  SLUICE_CHECK(bytes.size() == tensor.size_bytes);
+  return files_[tensor.file].PreadFull(tensor.offset, bytes);
+}
+
 Status Checkpoint::Read(const SourceTensor& tensor, uint64_t first, std::span<float> out) const {
   const uint64_t width = ElementBytes(tensor.type);
   SLUICE_CHECK(first + out.size() <= tensor.elements());

@@ -29,6 +29,8 @@ class Checkpoint {
   const std::string& file_of(const SourceTensor& tensor) const { return files_[tensor.file].path(); }
   std::vector<platform::FileIdentity> identities() const;
 
+  // All of its bytes, as stored; bytes.size() is tensor.size_bytes. Errors: as Read.
+  Status ReadBytes(const SourceTensor& tensor, std::span<std::byte> bytes) const;
   // Elements [first, first + out.size()) as floats. Errors: kIo, kCorrupt for a file that has become shorter.
   Status Read(const SourceTensor& tensor, uint64_t first, std::span<float> out) const;
 

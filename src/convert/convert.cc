@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "base/units.h"
 #include "convert/checkpoint.h"
 #include "convert/hyperparameters.h"
+#include "convert/output_tensor.h"
 #include "convert/tokenizer.h"
 #include "formats/encode.h"
 #include "gguf/writer.h"
@@ -26,17 +26,6 @@ using formats::DType;
 constexpr uint64_t kPieceFloats = 1u << 20;  // of a tensor, in memory at once
 constexpr uint64_t kMaxConfigBytes = 16u << 20;
 constexpr size_t kMostNames = 5;  // in a message
-
-// A tensor of the file that is made.
-struct Output {
-  std::string name;
-  DType dtype = DType::kF32;
-  uint64_t rows = 0, columns = 0;
-  bool vector = false;                   // one dimension
-  const SourceTensor* source = nullptr;  // null: `values`
-  Change change = Change::kNone;
-  std::vector<float> values;
-};
 
 // Where in a pass a tensor is used: token embedding, layers in turn, output.
 std::pair<int, size_t> OrderOf(std::string_view name) {
@@ -89,10 +78,12 @@ DType OwnType(ElementType type) {
 
 class Converter {
  public:
-  Converter(const Checkpoint& checkpoint, const Hyperparameters& parameters, const ConvertOptions& options,
+  Converter(const Checkpoint& checkpoint, const Hyperparameters& parameters,
+            const std::optional<PackingConfig>& packing, const ConvertOptions& options,
             parallel::ThreadPool& pool, std::vector<std::string>* warnings)
       : checkpoint_(checkpoint),
         parameters_(parameters),
+        packing_(packing),
         options_(options),
         pool_(pool),
         warnings_(*warnings) {}
@@ -101,74 +92,127 @@ class Converter {
   Status ChooseTypes();
   Status Write(gguf::Writer& writer, gguf::ByteSink& sink);
 
-  std::vector<Output>& outputs() { return outputs_; }
+  std::vector<OutputTensor>& outputs() { return outputs_; }
   uint64_t embedding_rows() const;
 
  private:
-  Status Place(const SourceTensor& tensor);
+  // What holds a weight in the checkpoint: one tensor, or the parts of a packed one.
+  struct Weight {
+    std::string name;  // as if it were one tensor
+    const SourceTensor* source = nullptr;
+    std::optional<PackedTensors> packed;
+  };
+  Result<std::vector<Weight>> Weights() const;
+  Status Place(const Weight& weight);
+  Status PlaceOne(const Weight& weight, const convert::Place& place);
+  void PlaceComputed();
+  Status ChooseType(OutputTensor& output, uint64_t* kept);
+  Result<DType> BlockTypeOf(const OutputTensor& output) const;
   uint64_t TotalBytes() const;
   Status Advance(uint64_t bytes);
-  // Calls fn(first row, rows, floats) for a tensor's rows in pieces, changed as it needs.
+  // Calls fn(rows, floats) for a tensor's rows in pieces.
   template <typename F>
-  Status ForEachPiece(const Output& output, F&& fn);
-  Status ReadTransposed(const Output& output, std::vector<float>& floats);
-  void PairRows(const Output& output, std::span<float> piece);
-  Status CheckFinite(const Output& output, uint64_t first_row, std::span<const float> floats) const;
+  Status ForEachPiece(const OutputTensor& output, F&& fn);
+  Status WriteFloats(const OutputTensor& output, gguf::Writer& writer);
+  Status WritePacked(const OutputTensor& output, gguf::Writer& writer);
 
   const Checkpoint& checkpoint_;
   const Hyperparameters& parameters_;
+  const std::optional<PackingConfig>& packing_;
   const ConvertOptions& options_;
   parallel::ThreadPool& pool_;
   std::vector<std::string>& warnings_;
-  std::vector<Output> outputs_;
-  std::vector<float> scratch_;
+  std::vector<OutputTensor> outputs_;
   uint64_t scanned_bytes_ = 0, done_bytes_ = 0;
 };
 
 uint64_t Converter::embedding_rows() const {
-  const auto found = std::ranges::find(outputs_, "token_embd.weight", &Output::name);
+  const auto found = std::ranges::find(outputs_, "token_embd.weight", &OutputTensor::name);
   return found == outputs_.end() ? 0 : found->rows;
 }
 
-Status Converter::Place(const SourceTensor& tensor) {
-  const std::optional<convert::Place> place = PlaceOf(*parameters_.family, tensor.name);
-  if (!place) return Fail(ErrorCode::kNotFound, "{}", tensor.name);
-  if (parameters_.tied && place->name == "output.weight") return {};  // it is the token embedding
-  if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.elements() == 0) {
-    return Fail(ErrorCode::kUnsupported, "tensor {} has the shape [{}]; expected one or two dimensions",
-                tensor.name, fmt::join(tensor.shape, ", "));
+// The checkpoint's tensors, those of packed weights taken together.
+Result<std::vector<Converter::Weight>> Converter::Weights() const {
+  constexpr std::string_view kPackedCodes = ".qweight", kOtherParts[] = {".qzeros", ".scales", ".g_idx"};
+  std::vector<Weight> weights;
+  for (const SourceTensor& tensor : checkpoint_.tensors()) {
+    if (IsComputed(tensor.name)) continue;
+    const auto has_end = [&](std::string_view end) { return tensor.name.ends_with(end); };
+    if (packing_ && has_end(kPackedCodes)) {
+      const std::string stem = tensor.name.substr(0, tensor.name.size() - kPackedCodes.size());
+      SLUICE_TRY_ASSIGN(const PackedTensors parts, FindPacked(checkpoint_, stem));
+      weights.push_back({.name = stem + ".weight", .packed = parts});
+    } else if (!packing_ || std::ranges::none_of(kOtherParts, has_end)) {
+      weights.push_back({.name = tensor.name, .source = &tensor});
+    }
   }
-  if (!IsFloat(tensor.type)) {
-    return Fail(ErrorCode::kUnsupported, "tensor {} has numbers of type {}; weights are floats", tensor.name,
-                Name(tensor.type));
+  return weights;
+}
+
+Status Converter::Place(const Weight& weight) {
+  const std::vector<convert::Place> places = PlacesOf(*parameters_.family, weight.name);
+  if (places.empty()) return Fail(ErrorCode::kNotFound, "{}", weight.name);
+  for (const convert::Place& place : places) SLUICE_TRY(PlaceOne(weight, place));
+  return {};
+}
+
+Status Converter::PlaceOne(const Weight& weight, const convert::Place& place) {
+  if (parameters_.tied && place.name == "output.weight") return {};  // it is the token embedding
+  OutputTensor output{
+      .name = place.name, .source = weight.source, .packed = weight.packed, .change = place.change};
+  if (weight.packed) {
+    // A packed matrix is [out, in] whatever the family's own order.
+    if (output.change == Change::kTranspose) output.change = Change::kNone;
+    const SourceTensor& codes = *weight.packed->codes;
+    const bool awq = packing_->packing == Packing::kAwq;
+    output.columns = codes.shape.empty() ? 0 : codes.shape.front() * (awq ? 1 : 8);
+    output.rows = codes.shape.empty() ? 0 : codes.shape.back() * (awq ? 8 : 1);
+  } else {
+    const SourceTensor& tensor = *weight.source;
+    if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.elements() == 0) {
+      return Fail(ErrorCode::kUnsupported, "tensor {} has the shape [{}]; expected one or two dimensions",
+                  tensor.name, fmt::join(tensor.shape, ", "));
+    }
+    if (!IsFloat(tensor.type)) {
+      return Fail(ErrorCode::kUnsupported, "tensor {} has numbers of type {}; weights are floats",
+                  tensor.name, Name(tensor.type));
+    }
+    // Of a vector each number counts as a row: a bias has one for each row of its matrix.
+    output.vector = tensor.shape.size() == 1;
+    output.rows = output.vector ? tensor.elements() : tensor.rows();
+    output.columns = output.vector ? 1 : tensor.columns();
+    if (output.change == Change::kTranspose) std::swap(output.rows, output.columns);
   }
-  Output output{.name = place->name,
-                .rows = tensor.rows(),
-                .columns = tensor.columns(),
-                .vector = tensor.shape.size() == 1,
-                .source = &tensor,
-                .change = place->change};
-  if (output.change == Change::kTranspose) std::swap(output.rows, output.columns);
-  const bool pairs = output.change == Change::kPairQueries || output.change == Change::kPairKeys;
-  // A bias has one number for each row of its matrix.
-  if (pairs && output.vector) std::swap(output.rows, output.columns);
-  const int64_t heads = output.change == Change::kPairQueries ? parameters_.n_heads : parameters_.n_kv_heads;
-  if (pairs && output.rows != static_cast<uint64_t>(heads * parameters_.head_dim)) {
-    return Fail(ErrorCode::kCorrupt, "tensor {} has {} rows; expected {} heads of {}", tensor.name,
-                output.rows, heads, parameters_.head_dim);
+  output.order = RowOrder::Of(output.change, parameters_.heads, output.rows);
+  if (output.rows != output.order.source_rows()) {
+    return Fail(ErrorCode::kCorrupt,
+                "tensor {} has {} rows; expected {}: {} heads of queries and {} of keys, of {}", weight.name,
+                output.rows, output.order.source_rows(), parameters_.heads.queries, parameters_.heads.keys,
+                parameters_.heads.width);
   }
+  output.rows = output.order.rows();
   outputs_.push_back(std::move(output));
   return {};
 }
 
+void Converter::PlaceComputed() {
+  for (const ComputedTensor& tensor : parameters_.tensors) {
+    outputs_.push_back({.name = tensor.name,
+                        .rows = tensor.values.size(),
+                        .columns = 1,
+                        .vector = true,
+                        .values = tensor.values});
+  }
+}
+
 Status Converter::PlaceTensors() {
+  SLUICE_TRY_ASSIGN(const std::vector<Weight> weights, Weights());
   std::vector<std::string> unplaced;
-  for (const SourceTensor& tensor : checkpoint_.tensors()) {
-    if (IsComputed(tensor.name)) continue;
-    Status placed = Place(tensor);
+  for (const Weight& weight : weights) {
+    Status placed = Place(weight);
     if (placed) continue;
     if (placed.error().code != ErrorCode::kNotFound) return placed;
-    unplaced.push_back(tensor.name);
+    unplaced.push_back(weight.name);
   }
   if (!unplaced.empty()) {
     const auto shown = std::span(unplaced).first(std::min(unplaced.size(), kMostNames));
@@ -178,39 +222,54 @@ Status Converter::PlaceTensors() {
                 unplaced.size(), parameters_.family->model_type, fmt::join(shown, ", "),
                 unplaced.size() > kMostNames ? " …" : "");
   }
-  for (const ComputedTensor& tensor : parameters_.tensors) {
-    outputs_.push_back({.name = tensor.name,
-                        .rows = 1,
-                        .columns = tensor.values.size(),
-                        .vector = true,
-                        .values = tensor.values});
-  }
-  std::ranges::stable_sort(outputs_, {}, [](const Output& output) { return OrderOf(output.name); });
+  PlaceComputed();
+  std::ranges::stable_sort(outputs_, {}, [](const OutputTensor& output) { return OrderOf(output.name); });
   std::set<std::string_view> names;
-  for (const Output& output : outputs_) {
+  for (const OutputTensor& output : outputs_) {
     if (!names.insert(output.name).second)
       return Fail(ErrorCode::kCorrupt, "two tensors of the checkpoint are {}", output.name);
   }
   return {};
 }
 
+// The type that keeps a packed weight's codes.
+Result<DType> Converter::BlockTypeOf(const OutputTensor& output) const {
+  SLUICE_TRY_ASSIGN(const TensorReader reader, TensorReader::Open(checkpoint_, output, *packing_));
+  if (const auto type = reader.packed()->BlockType()) return *type;
+  return Fail(
+      ErrorCode::kUnsupported,
+      "tensor {}: neighbouring columns have scales of different groups (its columns were put in the order of "
+      "their importance, desc_act), which blocks of 32 can't keep; --type f16 or q8_0 unpacks the weights",
+      output.named().name);
+}
+
 // Vectors are F32. A matrix that F16 can't hold stays BF16; one whose rows are no whole blocks becomes F16.
+// Packed ones keep their codes unless another type was asked for.
+Status Converter::ChooseType(OutputTensor& output, uint64_t* kept) {
+  if (output.packed && !options_.type) {
+    SLUICE_TRY_ASSIGN(output.dtype, BlockTypeOf(output));
+    return {};
+  }
+  output.dtype = options_.type ? *options_.type : OwnType(output.source->type);
+  if (output.dtype == DType::kQ8_0 && output.columns % 32 != 0) output.dtype = DType::kF16;
+  const bool is_f16 = !output.packed && output.source->type == ElementType::kF16;
+  if (output.dtype != DType::kF16 || is_f16) return {};
+  bool fits = true;
+  SLUICE_TRY(ForEachPiece(output, [&](uint64_t, std::span<const float> floats) -> Status {
+    fits = fits && formats::FindUnfitValue(DType::kF16, floats) == floats.size();
+    return {};
+  }));
+  scanned_bytes_ += output.source_bytes(output.rows);
+  if (fits) return {};
+  output.dtype = DType::kBF16;
+  ++*kept;
+  return {};
+}
+
 Status Converter::ChooseTypes() {
   uint64_t kept = 0;
-  for (Output& output : outputs_) {
-    if (output.vector) continue;
-    output.dtype = options_.type.value_or(OwnType(output.source->type));
-    if (output.dtype == DType::kQ8_0 && output.columns % 32 != 0) output.dtype = DType::kF16;
-    if (output.dtype != DType::kF16 || output.source->type == ElementType::kF16) continue;
-    bool fits = true;
-    SLUICE_TRY(ForEachPiece(output, [&](uint64_t, uint64_t, std::span<const float> floats) -> Status {
-      fits = fits && formats::FindUnfitValue(DType::kF16, floats) == floats.size();
-      return {};
-    }));
-    scanned_bytes_ += output.source->size_bytes;
-    if (fits) continue;
-    output.dtype = DType::kBF16;
-    ++kept;
+  for (OutputTensor& output : outputs_) {
+    if (!output.vector) SLUICE_TRY(ChooseType(output, &kept));
   }
   if (kept > 0) {
     warnings_.push_back(fmt::format("{} tensors hold numbers beyond F16's 65504 and became BF16", kept));
@@ -220,7 +279,7 @@ Status Converter::ChooseTypes() {
 
 uint64_t Converter::TotalBytes() const {
   uint64_t total = scanned_bytes_;
-  for (const Output& output : outputs_) total += output.source == nullptr ? 0 : output.source->size_bytes;
+  for (const OutputTensor& output : outputs_) total += output.source_bytes(output.rows);
   return total;
 }
 
@@ -231,85 +290,63 @@ Status Converter::Advance(uint64_t bytes) {
 }
 
 template <typename F>
-Status Converter::ForEachPiece(const Output& output, F&& fn) {
-  if (output.source == nullptr) return fn(0, output.rows, output.values);
-  std::vector<float>& floats = scratch_;
-  if (output.change == Change::kTranspose) {
-    SLUICE_TRY(ReadTransposed(output, floats));
-    SLUICE_TRY(CheckFinite(output, 0, floats));
-    SLUICE_TRY(Advance(output.source->size_bytes));
-    return fn(0, output.rows, floats);
-  }
-  uint64_t step = std::max<uint64_t>(1, kPieceFloats / output.columns);
-  const bool pairs = output.change == Change::kPairQueries || output.change == Change::kPairKeys;
-  const auto head_dim = static_cast<uint64_t>(parameters_.head_dim);
-  if (pairs) step = std::max<uint64_t>(1, step / head_dim) * head_dim;
+Status Converter::ForEachPiece(const OutputTensor& output, F&& fn) {
+  if (output.is_computed()) return fn(output.rows, std::span<const float>(output.values));
+  SLUICE_TRY_ASSIGN(TensorReader reader,
+                    TensorReader::Open(checkpoint_, output, packing_.value_or(PackingConfig{})));
+  const uint64_t step = std::max<uint64_t>(1, kPieceFloats / output.columns);
+  std::vector<float> floats;
   for (uint64_t first = 0; first < output.rows; first += step) {
     const uint64_t rows = std::min(step, output.rows - first);
     floats.resize(static_cast<size_t>(rows * output.columns));
-    SLUICE_TRY(checkpoint_.Read(*output.source, first * output.columns, floats));
-    SLUICE_TRY(CheckFinite(output, first, floats));
-    if (pairs) PairRows(output, floats);
-    if (output.change == Change::kAddOne) {
-      for (float& x : floats) x += 1.0f;
-    }
-    SLUICE_TRY(Advance(rows * output.columns * ElementBytes(output.source->type)));
-    SLUICE_TRY(fn(first, rows, floats));
+    SLUICE_TRY(reader.Read(first, floats));
+    SLUICE_TRY(Advance(output.source_bytes(rows)));
+    SLUICE_TRY(fn(rows, std::span<const float>(floats)));
   }
   return {};
 }
 
-Status Converter::ReadTransposed(const Output& output, std::vector<float>& floats) {
-  std::vector<float> stored(static_cast<size_t>(output.source->elements()));
-  SLUICE_TRY(checkpoint_.Read(*output.source, 0, stored));
-  floats.resize(stored.size());
-  for (size_t r = 0; r < output.rows; ++r) {
-    for (size_t c = 0; c < output.columns; ++c) floats[r * output.columns + c] = stored[c * output.rows + r];
-  }
-  return {};
+Status Converter::WriteFloats(const OutputTensor& output, gguf::Writer& writer) {
+  const uint64_t row_bytes = formats::RowBytes(output.dtype, output.columns);
+  std::vector<std::byte> bytes;
+  return ForEachPiece(output, [&](uint64_t rows, std::span<const float> floats) -> Status {
+    bytes.resize(static_cast<size_t>(rows * row_bytes));
+    pool_.ParallelFor(static_cast<int64_t>(rows), 16, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        formats::EncodeRow(output.dtype,
+                           floats.subspan(static_cast<size_t>(row) * output.columns, output.columns), {},
+                           bytes.data() + static_cast<uint64_t>(row) * row_bytes);
+      }
+    });
+    return writer.WriteData(bytes);
+  });
 }
 
-// Within each head: row i and row i + head_dim / 2 become neighbours.
-void Converter::PairRows(const Output& output, std::span<float> piece) {
-  const auto columns = static_cast<size_t>(output.columns),
-             head_dim = static_cast<size_t>(parameters_.head_dim);
-  std::vector<float> head(head_dim * columns);
-  for (size_t first = 0; first < piece.size(); first += head.size()) {
-    for (size_t row = 0; row < head_dim; ++row) {
-      const size_t from = row % 2 == 0 ? row / 2 : head_dim / 2 + row / 2;
-      std::copy_n(piece.begin() + static_cast<ptrdiff_t>(first + from * columns), columns,
-                  head.begin() + static_cast<ptrdiff_t>(row * columns));
-    }
-    std::ranges::copy(head, piece.begin() + static_cast<ptrdiff_t>(first));
-  }
-}
-
-Status Converter::CheckFinite(const Output& output, uint64_t first_row, std::span<const float> floats) const {
-  for (size_t i = 0; i < floats.size(); ++i) {
-    if (std::isfinite(floats[i])) continue;
-    return Fail(ErrorCode::kCorrupt, "tensor {} ({}): element {} of row {} is {}", output.source->name,
-                checkpoint_.file_of(*output.source), i % output.columns, first_row + i / output.columns,
-                floats[i]);
+// The codes as they are, in the file's blocks.
+Status Converter::WritePacked(const OutputTensor& output, gguf::Writer& writer) {
+  SLUICE_TRY_ASSIGN(const TensorReader reader, TensorReader::Open(checkpoint_, output, *packing_));
+  const uint64_t row_bytes = formats::RowBytes(output.dtype, output.columns);
+  const uint64_t step = std::max<uint64_t>(1, kPieceFloats / output.columns);
+  std::vector<std::byte> bytes;
+  for (uint64_t first = 0; first < output.rows; first += step) {
+    const uint64_t rows = std::min(step, output.rows - first);
+    bytes.resize(static_cast<size_t>(rows * row_bytes));
+    pool_.ParallelFor(static_cast<int64_t>(rows), 16, [&](int64_t begin, int64_t end, int) {
+      for (auto row = static_cast<uint64_t>(begin); row < static_cast<uint64_t>(end); ++row)
+        reader.packed()->WriteBlocks(output.order.SourceOf(first + row), output.dtype,
+                                     bytes.data() + row * row_bytes);
+    });
+    SLUICE_TRY(Advance(output.source_bytes(rows)));
+    SLUICE_TRY(writer.WriteData(bytes));
   }
   return {};
 }
 
 Status Converter::Write(gguf::Writer& writer, gguf::ByteSink& sink) {
   SLUICE_TRY(writer.Begin(sink));
-  std::vector<std::byte> bytes;
-  for (const Output& output : outputs_) {
-    const uint64_t row_bytes = formats::RowBytes(output.dtype, output.columns);
-    SLUICE_TRY(ForEachPiece(output, [&](uint64_t, uint64_t rows, std::span<const float> floats) -> Status {
-      bytes.resize(static_cast<size_t>(rows * row_bytes));
-      pool_.ParallelFor(static_cast<int64_t>(rows), 16, [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row) {
-          formats::EncodeRow(output.dtype,
-                             floats.subspan(static_cast<size_t>(row) * output.columns, output.columns), {},
-                             bytes.data() + static_cast<uint64_t>(row) * row_bytes);
-        }
-      });
-      return writer.WriteData(bytes);
-    }));
+  for (const OutputTensor& output : outputs_) {
+    const bool keeps_codes = output.packed && !options_.type;
+    SLUICE_TRY(keeps_codes ? WritePacked(output, writer) : WriteFloats(output, writer));
   }
   return writer.Finish();
 }
@@ -319,6 +356,10 @@ uint32_t FileType(DType dtype) {
   switch (dtype) {
     case DType::kF16:
       return 1;
+    case DType::kQ4_0:
+      return 2;
+    case DType::kQ4_1:
+      return 3;
     case DType::kQ8_0:
       return 7;
     case DType::kBF16:
@@ -336,11 +377,10 @@ Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string
   SLUICE_TRY_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(folder));
   const std::string config_path = (fs::path(folder) / "config.json").string();
   SLUICE_TRY_ASSIGN(const nlohmann::json config, ReadJsonObject(config_path, kMaxConfigBytes));
-  if (config.contains("quantization_config")) {
-    return Fail(ErrorCode::kUnsupported,
-                "{}: the checkpoint is quantised already (quantization_config); convert the one it was "
-                "made from",
-                config_path);
+  std::optional<PackingConfig> packing;
+  SLUICE_TRY_ASSIGN(const auto quantization, JsonObject(config, config_path).Object("quantization_config"));
+  if (quantization) {
+    SLUICE_TRY_ASSIGN(packing, ReadPackingConfig(*quantization));
   }
   gguf::Metadata metadata;
   SLUICE_TRY_ASSIGN(Hyperparameters parameters,
@@ -351,7 +391,7 @@ Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string
   metadata.SetString("general.type", "model");
   metadata.SetString("general.name", options.name.empty() ? folder_name : options.name);
 
-  Converter converter(checkpoint, parameters, options, pool, &report.warnings);
+  Converter converter(checkpoint, parameters, packing, options, pool, &report.warnings);
   SLUICE_TRY(converter.PlaceTensors());
   metadata.SetU32(fmt::format("{}.vocab_size", report.architecture),
                   static_cast<uint32_t>(converter.embedding_rows()));
@@ -360,13 +400,14 @@ Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string
       metadata, &report.warnings));
   SLUICE_TRY(converter.ChooseTypes());
   std::map<DType, uint64_t> bytes_of;
-  for (const Output& tensor : converter.outputs()) bytes_of[tensor.dtype] += tensor.rows * tensor.columns;
+  for (const OutputTensor& tensor : converter.outputs())
+    bytes_of[tensor.dtype] += tensor.rows * tensor.columns;
   const auto most = std::ranges::max_element(bytes_of, {}, [](const auto& entry) { return entry.second; });
   metadata.SetU32("general.file_type", FileType(most->first));
   metadata.SetU32("general.quantization_version", 2);
 
   gguf::Writer writer(std::move(metadata));
-  for (const Output& tensor : converter.outputs()) {
+  for (const OutputTensor& tensor : converter.outputs()) {
     const uint64_t elements = tensor.rows * tensor.columns;
     report.parameters += elements;
     ++report.tensors;

@@ -1,4 +1,4 @@
-// Convert: a model's folder as it was published (safetensors, config.json, tokenizer) → one GGUF file.
+// Convert: a model's folder as it was published (weights, config.json, tokenizer) → one GGUF file.
 //
 // Tensors stream through row by row, never more than one of them in memory, and are written in the order in
 // which a pass uses them. Before a byte is written the result is bound like any model that is loaded: what is
@@ -18,7 +18,8 @@
 namespace sluice::convert {
 
 struct ConvertOptions {
-  // Of the matrices: F32, F16, BF16 or Q8_0. Unset: each keeps its own, F64 becoming F32 and eight bits BF16.
+  // Of the matrices: F32, F16, BF16 or Q8_0. Unset: each keeps its own, F64 becoming F32, eight bits BF16 and
+  // the four-bit codes of GPTQ and AWQ Q4_0 or Q4_1.
   std::optional<formats::DType> type;
   std::string name;  // general.name; empty: the folder's
   std::string pre;   // tokenizer.ggml.pre, where the tokenizer's own is not known
@@ -37,7 +38,7 @@ struct ConvertReport {
 
 // Errors: those of Checkpoint::Open, ReadHyperparameters, ConvertTokenizer, model::BindDirectory and
 // gguf::CreateFileSink; kUnsupported for tensors that the family has no place for; kCorrupt for numbers that
-// are NaN or infinite, naming tensor and place.
+// are NaN or infinite, naming tensor and place; those of ReadPackingConfig and PackedMatrix::Load.
 Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string& output,
                                     const ConvertOptions& options, parallel::ThreadPool& pool);
 

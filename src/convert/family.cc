@@ -126,6 +126,14 @@ Change ChangeOf(const Family& family, const NameRule& rule, std::string_view kin
   return rule.change == Change::kTranspose && kind == ".bias" ? Change::kNone : rule.change;
 }
 
+// "blk.0.attn_qkv" → blk.0.attn_q, blk.0.attn_k, blk.0.attn_v
+std::vector<Place> SplitQkv(const std::string& ours, std::string_view kind) {
+  const std::string stem = ours.substr(0, ours.size() - std::string_view("qkv").size());
+  const auto part = [&](char letter) { return stem + letter + std::string(kind); };
+  return {
+      {part('q'), Change::kTakeQueries}, {part('k'), Change::kTakeKeys}, {part('v'), Change::kTakeValues}};
+}
+
 }  // namespace
 
 std::span<const NameRule> CommonNames() { return kCommon; }
@@ -137,23 +145,26 @@ const Family* FindFamily(std::string_view model_type) {
   return found == std::end(kFamilies) ? nullptr : &*found;
 }
 
-std::optional<Place> PlaceOf(const Family& family, std::string_view name) {
+std::vector<Place> PlacesOf(const Family& family, std::string_view name) {
   // Some checkpoints were saved from within a wrapper.
   for (const std::string_view wrapper : {"language_model.", "transformer."}) {
     if (name.starts_with(wrapper)) name.remove_prefix(wrapper.size());
   }
   const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return std::nullopt;
+  if (dot == std::string_view::npos) return {};
   const std::string_view stem = name.substr(0, dot), kind = name.substr(dot);
-  if (kind != ".weight" && kind != ".bias") return std::nullopt;
+  if (kind != ".weight" && kind != ".bias") return {};
   for (const std::span<const NameRule> rules : {family.names, CommonNames()}) {
     for (const NameRule& rule : rules) {
       std::string_view number;
-      if (Matches(rule.theirs, stem, &number))
-        return Place{Filled(rule.ours, number) + std::string(kind), ChangeOf(family, rule, kind)};
+      if (!Matches(rule.theirs, stem, &number)) continue;
+      const std::string ours = Filled(rule.ours, number);
+      const Change change = ChangeOf(family, rule, kind);
+      if (change == Change::kSplitQkv) return SplitQkv(ours, kind);
+      return {{ours + std::string(kind), change}};
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 bool IsComputed(std::string_view name) {

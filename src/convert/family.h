@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::convert {
 
@@ -22,6 +22,12 @@ enum class Change : uint8_t {
   // queries and keys so (model::RopeStyle::kInterleaved).
   kPairQueries,
   kPairKeys,
+  // One matrix of queries, keys and values, group by group of heads that share a key:
+  kSortQkv,   // all queries, all keys, all values
+  kSplitQkv,  // into three matrices, queries and keys in pairs; these are its parts:
+  kTakeQueries,
+  kTakeKeys,
+  kTakeValues,
 };
 
 // "model.layers.{}.self_attn.q_proj" → "blk.{}.attn_q"; both without their last part (.weight, .bias).
@@ -52,8 +58,8 @@ struct Place {
   std::string name;  // in GGUF
   Change change = Change::kNone;
 };
-// nullopt for a tensor that the family has no place for.
-std::optional<Place> PlaceOf(const Family& family, std::string_view name);
+// None for a tensor that the family has no place for, three for one that is taken apart.
+std::vector<Place> PlacesOf(const Family& family, std::string_view name);
 
 // Left over from how checkpoints were made: tables and masks that are computed, not learned.
 bool IsComputed(std::string_view name);

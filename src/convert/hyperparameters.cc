@@ -134,7 +134,7 @@ Status LongRope(const JsonObject& config, const JsonObject& scaling, int64_t dim
 }
 
 Status WriteRope(const JsonObject& config, const RopeSettings& rope, Keys& keys, Hyperparameters& out) {
-  const auto dimensions = static_cast<int64_t>(static_cast<double>(out.head_dim) * rope.share) / 2 * 2;
+  const auto dimensions = static_cast<int64_t>(static_cast<double>(out.heads.width) * rope.share) / 2 * 2;
   keys.U32("rope.dimension_count", dimensions);
   keys.F32("rope.freq_base", rope.base);
   if (rope.sliding_base) keys.F32("rope.freq_base_swa", *rope.sliding_base);
@@ -260,11 +260,12 @@ Result<Hyperparameters> ReadHyperparameters(const JsonObject& whole, gguf::Metad
   Keys keys(family.architecture, metadata);
   SLUICE_TRY_ASSIGN(const int64_t layers, config.RequireInt({"num_hidden_layers", "n_layer"}, 1, kMaxLayers));
   SLUICE_TRY_ASSIGN(const int64_t d_model, config.RequireInt({"hidden_size", "n_embd"}, 1, kMaxWidth));
-  SLUICE_TRY_ASSIGN(out.n_heads, config.RequireInt({"num_attention_heads", "n_head"}, 1, kMaxHeads));
+  SLUICE_TRY_ASSIGN(const int64_t heads, config.RequireInt({"num_attention_heads", "n_head"}, 1, kMaxHeads));
   SLUICE_TRY_ASSIGN(const auto kv_heads, config.Int("num_key_value_heads", 1, kMaxHeads));
-  out.n_kv_heads = kv_heads.value_or(out.n_heads);
   SLUICE_TRY_ASSIGN(const auto head_dim, config.Int("head_dim", 1, kMaxWidth));
-  out.head_dim = head_dim.value_or(std::max<int64_t>(1, d_model / out.n_heads));
+  out.heads = {.queries = static_cast<uint64_t>(heads),
+               .keys = static_cast<uint64_t>(kv_heads.value_or(heads)),
+               .width = static_cast<uint64_t>(head_dim.value_or(std::max<int64_t>(1, d_model / heads)))};
   SLUICE_TRY_ASSIGN(const int64_t context,
                     config.RequireInt({"max_position_embeddings", "n_positions", "n_ctx"}, 1, kMaxContext));
   int64_t d_ff = 4 * d_model;
@@ -276,11 +277,11 @@ Result<Hyperparameters> ReadHyperparameters(const JsonObject& whole, gguf::Metad
   keys.U32("context_length", context);
   keys.U32("embedding_length", d_model);
   keys.U32("feed_forward_length", d_ff);
-  keys.U32("attention.head_count", out.n_heads);
-  keys.U32("attention.head_count_kv", out.n_kv_heads);
+  keys.U32("attention.head_count", heads);
+  keys.U32("attention.head_count_kv", kv_heads.value_or(heads));
   if (head_dim) {
-    keys.U32("attention.key_length", out.head_dim);
-    keys.U32("attention.value_length", out.head_dim);
+    keys.U32("attention.key_length", *head_dim);
+    keys.U32("attention.value_length", *head_dim);
   }
   SLUICE_TRY_ASSIGN(const auto rms, config.Number("rms_norm_eps"));
   if (rms) {

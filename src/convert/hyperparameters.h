@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "convert/family.h"
 #include "convert/json_file.h"
+#include "convert/row_order.h"
 #include "gguf/metadata.h"
 
 namespace sluice::convert {
@@ -23,8 +24,7 @@ struct ComputedTensor {
 
 struct Hyperparameters {
   const Family* family = nullptr;
-  int64_t n_heads = 0, n_kv_heads = 0;
-  int64_t head_dim = 0;
+  Heads heads;
   bool tied = false;  // no output matrix of its own
   std::vector<ComputedTensor> tensors;
   std::vector<std::string> warnings;  // what GGUF can't say, each one sentence

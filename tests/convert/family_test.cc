@@ -8,8 +8,8 @@ namespace sluice::convert {
 namespace {
 
 std::string PlaceIn(const char* type, std::string_view name) {
-  const auto place = PlaceOf(*FindFamily(type), name);
-  return place ? place->name : "";
+  const auto places = PlacesOf(*FindFamily(type), name);
+  return places.empty() ? "" : places.front().name;
 }
 
 TEST(FamilyTest, NamesOfTensors) {
@@ -34,7 +34,7 @@ TEST(FamilyTest, NamesWithoutAPlace) {
 
 TEST(FamilyTest, Changes) {
   const auto change = [](const char* type, const char* name) {
-    return PlaceOf(*FindFamily(type), name)->change;
+    return PlacesOf(*FindFamily(type), name).front().change;
   };
   EXPECT_EQ(change("llama", "model.layers.0.self_attn.q_proj.weight"), Change::kPairQueries);
   EXPECT_EQ(change("llama", "model.layers.0.self_attn.k_proj.weight"), Change::kPairKeys);
