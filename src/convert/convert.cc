@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/units.h"
@@ -89,6 +90,8 @@ class Converter {
         warnings_(*warnings) {}
 
   Status PlaceTensors();
+  // The numbers that the checkpoint has in tensors and the file in arrays of its metadata.
+  Status WriteNumbers(gguf::Metadata& metadata) const;
   Status ChooseTypes();
   Status Write(gguf::Writer& writer, gguf::ByteSink& sink);
 
@@ -102,7 +105,7 @@ class Converter {
     const SourceTensor* source = nullptr;
     std::optional<PackedTensors> packed;
   };
-  Result<std::vector<Weight>> Weights() const;
+  Result<std::vector<Weight>> Weights();
   Status Place(const Weight& weight);
   Status PlaceOne(const Weight& weight, const convert::Place& place);
   void PlaceComputed();
@@ -132,11 +135,16 @@ uint64_t Converter::embedding_rows() const {
 }
 
 // The checkpoint's tensors, those of packed weights taken together.
-Result<std::vector<Converter::Weight>> Converter::Weights() const {
+Result<std::vector<Converter::Weight>> Converter::Weights() {
   constexpr std::string_view kPackedCodes = ".qweight", kOtherParts[] = {".qzeros", ".scales", ".g_idx"};
   std::vector<Weight> weights;
+  uint64_t others = 0;
   for (const SourceTensor& tensor : checkpoint_.tensors()) {
-    if (IsComputed(tensor.name)) continue;
+    if (IsComputed(tensor.name) || NumberPlaceOf(*parameters_.family, tensor.name)) continue;
+    if (parameters_.has_other_parts && IsOfAnotherPart(tensor.name)) {
+      ++others;
+      continue;
+    }
     const auto has_end = [&](std::string_view end) { return tensor.name.ends_with(end); };
     if (packing_ && has_end(kPackedCodes)) {
       const std::string stem = tensor.name.substr(0, tensor.name.size() - kPackedCodes.size());
@@ -145,6 +153,10 @@ Result<std::vector<Converter::Weight>> Converter::Weights() const {
     } else if (!packing_ || std::ranges::none_of(kOtherParts, has_end)) {
       weights.push_back({.name = tensor.name, .source = &tensor});
     }
+  }
+  if (others > 0) {
+    warnings_.push_back(fmt::format(
+        "{} tensors of the parts that see or hear are left out: the file is the language model", others));
   }
   return weights;
 }
@@ -228,6 +240,30 @@ Status Converter::PlaceTensors() {
   for (const OutputTensor& output : outputs_) {
     if (!names.insert(output.name).second)
       return Fail(ErrorCode::kCorrupt, "two tensors of the checkpoint are {}", output.name);
+  }
+  return {};
+}
+
+Status Converter::WriteNumbers(gguf::Metadata& metadata) const {
+  std::map<std::string_view, std::map<size_t, float>> arrays;
+  for (const SourceTensor& tensor : checkpoint_.tensors()) {
+    const auto place = NumberPlaceOf(*parameters_.family, tensor.name);
+    if (!place) continue;
+    float value = 0;
+    if (tensor.elements() != 1)
+      return Fail(ErrorCode::kCorrupt, "tensor {} has {} elements; expected 1", tensor.name,
+                  tensor.elements());
+    SLUICE_TRY(checkpoint_.Read(tensor, 0, {&value, 1}));
+    arrays[place->key][place->layer] = value;
+  }
+  for (const auto& [key, by_layer] : arrays) {
+    std::vector<float> values;
+    for (const auto& [layer, value] : by_layer) {
+      if (layer != values.size())
+        return Fail(ErrorCode::kCorrupt, "layer {} has no number for {}", values.size(), key);
+      values.push_back(value);
+    }
+    metadata.SetF32s(key, values);
   }
   return {};
 }
@@ -393,6 +429,7 @@ Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string
 
   Converter converter(checkpoint, parameters, packing, options, pool, &report.warnings);
   SLUICE_TRY(converter.PlaceTensors());
+  SLUICE_TRY(converter.WriteNumbers(metadata));
   metadata.SetU32(fmt::format("{}.vocab_size", report.architecture),
                   static_cast<uint32_t>(converter.embedding_rows()));
   SLUICE_TRY(ConvertTokenizer(

@@ -11,21 +11,17 @@
 #include "base/result.h"
 #include "convert/family.h"
 #include "convert/json_file.h"
+#include "convert/rope_settings.h"
 #include "convert/row_order.h"
 #include "gguf/metadata.h"
 
 namespace sluice::convert {
 
-// A small tensor that comes from config.json.
-struct ComputedTensor {
-  std::string name;
-  std::vector<float> values;
-};
-
 struct Hyperparameters {
   const Family* family = nullptr;
   Heads heads;
-  bool tied = false;  // no output matrix of its own
+  bool tied = false;             // no output matrix of its own
+  bool has_other_parts = false;  // that see or hear
   std::vector<ComputedTensor> tensors;
   std::vector<std::string> warnings;  // what GGUF can't say, each one sentence
 };

@@ -118,6 +118,18 @@ TEST_F(ConvertTest, WhatIsMissingOrTooMuchIsNamed) {
               HasSubstr("blk.0.attn_v.weight has shape [32, 16]; expected [32, 32]"));
 }
 
+// A model that also sees is converted without what sees.
+TEST_F(ConvertTest, PartsThatSeeAreLeftOut) {
+  OneLayer layer;
+  layer.Add("vision_tower.blocks.0.weight", "F32", {1}, std::string(4, '\0'));
+  EXPECT_THAT(ErrorOf(layer.Write(folder_)), HasSubstr("vision_tower.blocks.0.weight"));
+  const std::string config = *platform::ReadWholeFile(folder_ / "in/config.json", 1 << 20);
+  folder_.Write("in/config.json", R"({"model_type": "llava", "text_config": )" + config + "}");
+  const auto report = Convert(folder_ / "in");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(report->warnings, testing::ElementsAre(HasSubstr("1 tensors of the parts that see")));
+}
+
 TEST_F(ConvertTest, StoppedMeansNothingIsLeft) {
   int calls = 0;
   const auto stop = [&](uint64_t, uint64_t) { return ++calls < 5; };

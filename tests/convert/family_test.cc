@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/recipe.h"
 
 namespace sluice::convert {
@@ -21,6 +23,29 @@ TEST(FamilyTest, NamesOfTensors) {
   EXPECT_EQ(PlaceIn("gemma3_text", "language_model.model.embed_tokens.weight"), "token_embd.weight");
   EXPECT_EQ(PlaceIn("gpt2", "transformer.h.1.attn.c_attn.weight"), "blk.1.attn_qkv.weight");
   EXPECT_EQ(PlaceIn("gpt2", "wpe.weight"), "position_embd.weight");
+}
+
+TEST(FamilyTest, Wrappers) {
+  for (const char* wrapper : {"", "language_model."})
+    EXPECT_EQ(PlaceIn("gemma3_text", wrapper + std::string("model.norm.weight")), "output_norm.weight")
+        << wrapper;
+  EXPECT_EQ(PlaceIn("gemma3_text", "model.language_model.norm.weight"), "output_norm.weight");
+  EXPECT_EQ(PlaceIn("gpt_neox", "gpt_neox.layers.0.attention.dense.bias"), "blk.0.attn_output.bias");
+}
+
+TEST(FamilyTest, OneTensorForThree) {
+  const auto places = PlacesOf(*FindFamily("internlm2"), "model.layers.3.attention.wqkv.weight");
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_EQ(places[0].name, "blk.3.attn_q.weight");
+  EXPECT_EQ(places[2].name, "blk.3.attn_v.weight");
+}
+
+TEST(FamilyTest, Numbers) {
+  const auto place = NumberPlaceOf(*FindFamily("apertus"), "model.layers.12.mlp.act_fn.beta");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->key, "xielu.beta");
+  EXPECT_EQ(place->layer, 12u);
+  EXPECT_FALSE(NumberPlaceOf(*FindFamily("llama"), "model.layers.12.mlp.act_fn.beta"));
 }
 
 TEST(FamilyTest, NamesWithoutAPlace) {
@@ -49,10 +74,11 @@ TEST(FamilyTest, Changes) {
 // Families whose checkpoints turn neighbours' halves and whose GGUF turns neighbours, and only they, pair
 // their heads.
 TEST(FamilyTest, EveryFamilyRuns) {
+  constexpr std::string_view kTurnPairs[] = {"cohere", "cohere2", "glm4", "ernie4_5"};
   for (const Family& family : AllFamilies()) {
     const model::Recipe* recipe = model::FindRecipe(family.architecture);
     ASSERT_NE(recipe, nullptr) << family.architecture;
-    const bool turns_pairs_itself = family.model_type.starts_with("cohere");
+    const bool turns_pairs_itself = std::ranges::count(kTurnPairs, family.model_type) > 0;
     EXPECT_EQ(family.pairs_heads, recipe->rope == model::RopeStyle::kInterleaved && !turns_pairs_itself)
         << family.model_type;
   }

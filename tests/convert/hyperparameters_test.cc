@@ -160,5 +160,28 @@ TEST(HyperparametersTest, BrokenConfigsNameTheKey) {
   EXPECT_THAT(with("1e-05", "[]"), HasSubstr("rms_norm_eps is []"));
 }
 
+TEST(HyperparametersTest, WhatProgramsComputeIsChecked) {
+  EXPECT_EQ(With(R"("hidden_act": "silu")").error(), "read");
+  EXPECT_THAT(With(R"("hidden_act": "gelu")").error(), HasSubstr("hidden_act is 'gelu'"));
+  const std::string falcon = R"({"model_type": "falcon", "hidden_size": 128, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "layer_norm_epsilon": 1e-5})";
+  const Read read = Parse(falcon);
+  ASSERT_TRUE(read.parameters) << read.error();
+  EXPECT_EQ(*read.metadata.GetU32("falcon.context_length"), 2048u);
+  EXPECT_EQ(read.parameters->heads.keys, 1u);
+  EXPECT_THAT(With(R"("alibi": true)", falcon).error(), HasSubstr("alibi is true"));
+  EXPECT_THAT(With(R"("parallel_attn": false)", falcon).error(), HasSubstr("parallel_attn is false"));
+  EXPECT_EQ(With(R"("multi_query": false)", falcon).parameters->heads.keys, 4u);
+}
+
+TEST(HyperparametersTest, LettersForLocalAndGlobalLayers) {
+  const std::string exaone = R"({"model_type": "exaone4", "hidden_size": 128, "num_hidden_layers": 8,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "sliding_window": 512})";
+  const Read read = With(R"("sliding_window_pattern": "LLLG")", exaone);
+  ASSERT_TRUE(read.parameters) << read.error();
+  EXPECT_EQ(*read.metadata.GetU32("exaone4.attention.sliding_window_pattern"), 4u);
+  EXPECT_THAT(With(R"("sliding_window_pattern": "LGLG")", exaone).error(), HasSubstr("LGLG"));
+}
+
 }  // namespace
 }  // namespace sluice::convert
