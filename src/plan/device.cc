@@ -102,6 +102,15 @@ StorageRate DeviceProfile::BestStorage() const {
   return best != storage.end() ? *best : StorageRate();
 }
 
+StorageRate DeviceProfile::StorageFor(const weights::StoreOptions& options) const {
+  // kAuto is io_uring where that was measured, which comes first.
+  const auto same = std::ranges::find_if(storage, [&](const StorageRate& rate) {
+    return rate.block_bytes == options.read_bytes && rate.depth == options.depth &&
+           (options.backend == io::IoBackend::kAuto || rate.backend == options.backend);
+  });
+  return same != storage.end() ? *same : BestStorage();
+}
+
 std::span<const DeviceProfile> BuiltInDevices() {
   static const std::vector<DeviceProfile> devices{Phone("phone-8gb", 8, 3.5, 1.65),
                                                   Phone("phone-12gb", 12, 6.5, 2.4),

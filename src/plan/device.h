@@ -15,6 +15,7 @@
 #include "formats/dtype.h"
 #include "io/io_queue.h"
 #include "kv/cache.h"
+#include "weights/residency.h"
 
 namespace sluice::plan {
 
@@ -57,6 +58,8 @@ struct DeviceProfile {
   double AttentionRateOf(kv::KvType type) const;
   // The fastest way to read storage; all zeros when it was not measured.
   StorageRate BestStorage() const;
+  // As a store with these options reads it; the fastest way where just that was not measured.
+  StorageRate StorageFor(const weights::StoreOptions& options) const;
 };
 
 // Phones with 8, 12 and 16 GB.

@@ -218,7 +218,7 @@ std::vector<StorageRate> ProbeStorage(const runtime::Context& context, const std
   if (!probe) return {};
   std::vector<StorageRate> rates;
   for (const io::IoBackend backend : {io::IoBackend::kUring, io::IoBackend::kPread}) {
-    for (const int depth : {1, 4, 8, StorageProbe::kMostDepth}) {
+    for (const int depth : {1, 2, 4, 8, StorageProbe::kMostDepth}) {
       for (uint64_t block = 256 * kKiB; block <= StorageProbe::kLargestBlock; block *= 2) {
         StorageRate rate{block, depth, backend};
         if (probe->Measure(StorageProbe::kEach, rate)) rates.push_back(rate);

@@ -20,8 +20,11 @@ Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfi
     decode += Seconds(static_cast<double>(type.bytes), rate.decode_bytes_per_second);
     prefill += Seconds(static_cast<double>(type.multiplications), rate.prefill_multiplications_per_second);
   }
-  const double storage =
-      Seconds(static_cast<double>(plan.streamed_bytes), device.BestStorage().bytes_per_second);
+  const double storage_rate = device.StorageFor(plan.store).bytes_per_second;
+  const double storage = Seconds(static_cast<double>(plan.streamed_bytes), storage_rate);
+  // The first pass brings all weights. Where storage was not measured, and needn't be, nothing is said of it.
+  const double loading =
+      std::max(storage, storage_rate > 0 ? static_cast<double>(facts.swept_bytes()) / storage_rate : 0);
   // Half of the work of attention is on keys, half on values.
   const double rate =
       2 / (1 / device.AttentionRateOf(plan.kv.k_type) + 1 / device.AttentionRateOf(plan.kv.v_type));
@@ -33,18 +36,19 @@ Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfi
   speed.storage_seconds = storage;
   speed.compute_seconds = decode + attention * static_cast<double>(prompt);
   const double pass = std::max(speed.storage_seconds, speed.compute_seconds);
-  double prompt_seconds = 0;
+  double prompt_seconds = 0, first_token = 0;
   for (int64_t first = 0; first < prompt; first += plan.kv.batch) {
     const auto rows = static_cast<double>(std::min(plan.kv.batch, prompt - first));
     // However few the rows, the weights are read once.
     const double compute =
         std::max(rows * prefill, decode) + rows * attention * (static_cast<double>(first) + rows / 2);
     prompt_seconds += std::max(storage, compute);
+    first_token += std::max(first == 0 ? loading : storage, compute);
   }
   if (!(pass < kNever && prompt_seconds < kNever)) return {};
   speed.decode_tokens_per_second = 1 / pass;
   speed.prefill_tokens_per_second = static_cast<double>(prompt) / prompt_seconds;
-  speed.first_token_seconds = prompt_seconds;
+  speed.first_token_seconds = first_token;
   speed.answer_seconds = kSpeedAnswer * pass;
   return speed;
 }

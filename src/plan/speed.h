@@ -20,7 +20,8 @@ struct Speed {
   double compute_seconds = 0;
   double decode_tokens_per_second = 0;
   double prefill_tokens_per_second = 0;
-  double first_token_seconds = 0;  // after a prompt of kSpeedPrompt tokens, or as much as the context holds
+  // After a prompt of kSpeedPrompt tokens, or as much as the context holds, from a start with nothing in memory.
+  double first_token_seconds = 0;
   double answer_seconds = 0;       // kSpeedAnswer tokens, without the prompt
 
   bool fluent() const { return decode_tokens_per_second * kFluentSeconds >= 1; }

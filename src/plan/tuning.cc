@@ -1,30 +1,40 @@
 #include "plan/tuning.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace sluice::plan {
 
 namespace {
 
-constexpr uint64_t kSmallestSlab = kMiB;
-constexpr double kWorthIt = 1.1;
+// Less is what measuring alone explains.
+constexpr double kWorthIt = 1.05;
 
 }  // namespace
 
 weights::StoreOptions Tuned(const DeviceProfile& device, weights::StoreOptions options) {
   const bool any_backend = options.backend == io::IoBackend::kAuto;
-  StorageRate best, as_it_is;
+  std::vector<StorageRate> rates;
+  double as_it_is = 0, best = 0;
   for (const StorageRate& rate : device.storage) {
     if (!any_backend && rate.backend != options.backend) continue;
-    if (rate.block_bytes < kSmallestSlab) continue;
     if (rate.block_bytes * static_cast<uint64_t>(rate.depth) > options.ring_bytes / 2) continue;
-    if (rate.bytes_per_second > best.bytes_per_second) best = rate;
+    rates.push_back(rate);
+    best = std::max(best, rate.bytes_per_second);
     // kAuto is io_uring where that is measured, which comes first.
-    if (rate.block_bytes == options.slab_bytes && rate.depth == options.depth && as_it_is.bytes_per_second == 0)
-      as_it_is = rate;
+    if (rate.block_bytes == options.read_bytes && rate.depth == options.depth && as_it_is == 0)
+      as_it_is = rate.bytes_per_second;
   }
-  if (best.bytes_per_second <= kWorthIt * as_it_is.bytes_per_second) return options;
-  options.slab_bytes = best.block_bytes;
-  options.depth = best.depth;
-  if (any_backend) options.backend = best.backend;
+  if (best <= kWorthIt * as_it_is) return options;
+  std::erase_if(rates, [&](const StorageRate& rate) { return rate.bytes_per_second * kWorthIt < best; });
+  const StorageRate& deepest = *std::ranges::max_element(rates, {}, [](const StorageRate& rate) {
+    return std::pair(rate.depth, rate.bytes_per_second);
+  });
+  options.read_bytes = deepest.block_bytes;
+  options.slab_bytes = std::max(options.slab_bytes, deepest.block_bytes);
+  options.depth = deepest.depth;
+  if (any_backend) options.backend = deepest.backend;
   return options;
 }
 

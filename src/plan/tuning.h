@@ -8,9 +8,9 @@
 
 namespace sluice::plan {
 
-// `options` with the slab size, depth and back end that were measured as the fastest on this device. A back end that was
-// asked for is kept. So are the defaults unless something else is a tenth faster, which measuring alone doesn't explain.
-// Slabs are of 1 MiB at least, and reads under way fill half of the ring at most.
+// `options` with the size of reads, depth and back end that were measured as the fastest on this device. A back end that was
+// asked for is kept. So are the defaults unless something else is clearly faster. Of those that are as fast as the fastest, the one with
+// the most reads under way: who computes is sometimes late to start the next. They fill half of the ring at most.
 weights::StoreOptions Tuned(const DeviceProfile& device, weights::StoreOptions options);
 
 }  // namespace sluice::plan

@@ -28,7 +28,8 @@ struct StoreOptions {
   uint64_t pinned_bytes = UINT64_MAX;   // kPin: the most that stays, page rounding included
   uint64_t ring_bytes = 64 * kMiB;      // kPin: what streamed slabs pass through
   int lru_blocks = 2;                   // kLru: blocks that stay
-  uint64_t slab_bytes = 2 * kMiB;       // of a read
+  uint64_t slab_bytes = 2 * kMiB;       // that is computed on at a time
+  uint64_t read_bytes = kMiB;           // of a read at most; whole pages
   int depth = 8;                        // reads under way
   io::IoBackend backend = io::IoBackend::kAuto;
   bool direct = true;                   // past the page cache, where the file system can; else it is dropped after use

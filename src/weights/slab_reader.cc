@@ -25,11 +25,18 @@ Result<platform::File> OpenShard(const gguf::Shard& shard, platform::File::Cachi
 
 }  // namespace
 
-Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, int depth, bool direct,
+SlabReader::SlabReader(const Reading& reading) : reading_(reading), direct_(reading.direct) {
+  SLUICE_CHECK(reading.depth >= 1 && reading.block_bytes >= kPage && reading.block_bytes % kPage == 0);
+  reads_.resize(static_cast<size_t>(reading.depth));
+  for (size_t i = 0; i < reads_.size(); ++i) free_reads_.push_back(i);
+  // Each that is not waiting has a read under way.
+  transfers_.resize(reads_.size() + kMaxMatrices);
+  for (size_t i = 0; i < transfers_.size(); ++i) free_transfers_.push_back(i);
+}
+
+Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, const Reading& reading,
                                                        std::unique_ptr<io::IoQueue> queue) {
-  SLUICE_CHECK(depth >= 1);
-  std::unique_ptr<SlabReader> reader(new SlabReader(depth));
-  reader->direct_ = direct;
+  std::unique_ptr<SlabReader> reader(new SlabReader(reading));
   for (const gguf::Shard& shard : model.shards()) {
     SLUICE_TRY_ASSIGN(platform::File cached, OpenShard(shard, platform::File::Caching::kPageCache));
     cached.ExpectRandomReads();
@@ -50,71 +57,95 @@ Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& mod
     }
   }
   reader->queue_ = std::move(queue);
-  reader->reads_.resize(static_cast<size_t>(QueueDepth(depth)));
-  for (size_t i = 0; i < reader->reads_.size(); ++i) reader->free_reads_.push_back(i);
   return reader;
 }
 
 void SlabReader::Start(const Extent& extent, const gguf::Tensor& tensor, std::span<std::byte> memory, int id) {
-  SLUICE_CHECK(!free_reads_.empty());
-  const size_t index = free_reads_.back();
-  free_reads_.pop_back();
+  SLUICE_CHECK(n_waiting_ < kMaxMatrices && !free_transfers_.empty());
+  const size_t index = free_transfers_.back();
+  free_transfers_.pop_back();
   const uint64_t before = extent.offset % kPage;
-  reads_[index] = {.tensor = &tensor,
-                   .shard = extent.shard,
-                   .offset = extent.offset - before,
-                   .wanted = before + extent.size_bytes,
-                   .done = 0,
-                   .memory = memory,
-                   .id = id};
-  ++reads_under_way_;
-  Submit(index);
+  transfers_[index] = {.tensor = &tensor,
+                       .shard = extent.shard,
+                       .offset = extent.offset - before,
+                       .wanted = before + extent.size_bytes,
+                       .memory = memory,
+                       .id = id};
+  waiting_[static_cast<size_t>(n_waiting_++)] = index;
+  StartWaiting();
+}
+
+// Puts as many blocks under way as the queue takes.
+void SlabReader::StartWaiting() {
+  while (n_waiting_ > 0 && reads_under_way_ < reading_.depth) {
+    Transfer& transfer = transfers_[waiting_[0]];
+    const size_t index = free_reads_.back();
+    free_reads_.pop_back();
+    const uint64_t end = std::min<uint64_t>(transfer.memory.size(), transfer.started + reading_.block_bytes);
+    reads_[index] = {.transfer = waiting_[0], .begin = transfer.started, .end = end};
+    transfer.started = end;
+    ++transfer.reads;
+    ++reads_under_way_;
+    Submit(index);
+    if (end < transfer.memory.size()) continue;
+    --n_waiting_;
+    std::copy_n(waiting_.begin() + 1, n_waiting_, waiting_.begin());
+  }
 }
 
 void SlabReader::Submit(size_t index) {
   const Read& read = reads_[index];
-  queue_->Submit({.file = &files_[read.shard],
-                  .offset = read.offset + read.done,
-                  .buffer = read.memory.subspan(read.done),
+  const Transfer& transfer = transfers_[read.transfer];
+  queue_->Submit({.file = &files_[transfer.shard],
+                  .offset = transfer.offset + read.begin + read.done,
+                  .buffer = transfer.memory.subspan(read.begin + read.done, read.end - read.begin - read.done),
                   .tag = index});
   ++stats_.reads;
 }
 
-Result<int> SlabReader::Finish(const io::IoCompletion& completion) {
-  Read& read = reads_[completion.tag];
-  const auto close = [&] {
-    free_reads_.push_back(completion.tag);
-    --reads_under_way_;
-  };
-  const auto fail = [&](Error error) {
-    close();
-    return error;
-  };
-  const std::string& path = files_[read.shard].path();
-  if (completion.result < 0) {
-    return fail(platform::OsError(static_cast<int>(-completion.result), "reading tensor {} at byte {} of {}",
-                                  read.tensor->name, read.offset + read.done, path));
+// Enters what a read has brought, or why it can't go on.
+Status SlabReader::TakeIn(Read& read, const Transfer& transfer, int64_t result) {
+  const std::string& path = files_[transfer.shard].path();
+  const uint64_t place = transfer.offset + read.begin + read.done;
+  if (result < 0) {
+    return platform::OsError(static_cast<int>(-result), "reading tensor {} at byte {} of {}", transfer.tensor->name, place,
+                             path);
   }
-  stats_.bytes += static_cast<uint64_t>(completion.result);
-  read.done += static_cast<uint64_t>(completion.result);
-  if (read.done >= read.wanted) {
-    if (!direct_) files_[read.shard].DropFromPageCache(read.offset, read.memory.size());
-    close();
-    return read.id;
-  }
-  if (completion.result == 0) {
-    return fail(Fail(ErrorCode::kCorrupt, "{} has become shorter: tensor {} ends at byte {}, the file at byte {}", path,
-                     read.tensor->name, read.offset + read.wanted, read.offset + read.done));
-  }
+  stats_.bytes += static_cast<uint64_t>(result);
+  read.done += static_cast<uint64_t>(result);
+  if (read.begin + read.done >= std::min(read.end, transfer.wanted)) return {};
   // Direct reads go on at a whole page. A device that gives less than one again and again is not waited for.
   if (direct_) read.done = read.done / kPage * kPage;
-  if (direct_ && static_cast<uint64_t>(completion.result) < kPage) {
-    return fail(Fail(ErrorCode::kIo, "reading tensor {} at byte {} of {}: only {} bytes came", read.tensor->name,
-                     read.offset + read.done, path, completion.result));
+  if (result > 0 && (!direct_ || static_cast<uint64_t>(result) >= kPage)) return {};
+  const uint64_t end = transfer.offset + transfer.wanted;
+  const Result<uint64_t> size = files_[transfer.shard].Size();
+  if (result == 0 || (size && *size < end)) {
+    return Fail(ErrorCode::kCorrupt, "{} has become shorter: tensor {} ends at byte {}, the file at byte {}", path,
+                transfer.tensor->name, end, place + static_cast<uint64_t>(result));
   }
-  ++stats_.short_reads;
-  Submit(completion.tag);
-  return -1;
+  return Fail(ErrorCode::kIo, "reading tensor {} at byte {} of {}: only {} bytes came", transfer.tensor->name, place, path,
+              result);
+}
+
+Result<int> SlabReader::Finish(const io::IoCompletion& completion) {
+  Read& read = reads_[completion.tag];
+  Transfer& transfer = transfers_[read.transfer];
+  Status status = TakeIn(read, transfer, completion.result);
+  if (status && read.begin + read.done < std::min(read.end, transfer.wanted)) {
+    ++stats_.short_reads;
+    Submit(completion.tag);
+    return -1;
+  }
+  if (!direct_) files_[transfer.shard].DropFromPageCache(transfer.offset + read.begin, read.end - read.begin);
+  free_reads_.push_back(completion.tag);
+  --reads_under_way_;
+  transfer.failed |= !status;
+  const bool over = --transfer.reads == 0 && transfer.started == transfer.memory.size();
+  if (over) free_transfers_.push_back(read.transfer);
+  const int id = over && !transfer.failed ? transfer.id : -1;
+  StartWaiting();
+  if (!status) return std::move(status).error();
+  return id;
 }
 
 Status SlabReader::Copy(const Extent& extent, const gguf::Tensor& tensor, std::byte* data) const {

@@ -1,9 +1,11 @@
 // SlabReader: brings extents of files into memory, several reads at a time, and sees to it that all their bytes come.
 //
+// Extents are read in blocks of the size that storage likes best, so that as much is under way whatever slabs look like.
 // Short reads are resumed; a failing read, and a file that has become shorter, are errors that name the tensor. Owns the
 // files that it reads from. Not thread-safe, except that WaitForOne may run beside the others (IoQueue).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "gguf/reader.h"
 #include "io/io_queue.h"
 #include "weights/schedule.h"
@@ -26,11 +29,15 @@ class SlabReader {
     uint64_t short_reads = 0;  // that had to be resumed
   };
 
-  // How many reads are under way at most, when a new extent is only started below `depth`: what the queue is made for.
-  static int QueueDepth(int depth) { return depth + kMaxMatrices; }
-  // Opens the files of the model, past the page cache where that is wanted (`direct`) and possible. Errors: those of
+  // How files are read.
+  struct Reading {
+    uint64_t block_bytes = kMiB;  // of a read at most; whole pages
+    int depth = 8;                // reads under way at most: what the queue is made for
+    bool direct = true;           // past the page cache, where the file system can
+  };
+  // Opens the files of the model, past the page cache where that is wanted and possible. Errors: those of
   // File::Open; kCorrupt when a file is not the size that it had when its header was read.
-  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, int depth, bool direct,
+  static Result<std::unique_ptr<SlabReader>> Create(const gguf::GgufFile& model, const Reading& reading,
                                                     std::unique_ptr<io::IoQueue> queue);
 
   std::string_view backend() const { return queue_->name(); }
@@ -38,11 +45,12 @@ class SlabReader {
   bool direct() const { return direct_; }
   const Stats& stats() const { return stats_; }
 
-  // Whether there is room for the extents of one more slab.
-  bool CanStart() const { return reads_under_way_ < depth_; }
+  // Whether there is room for the extents of one more slab: all before them are under way.
+  bool CanStart() const { return n_waiting_ == 0 && reads_under_way_ < reading_.depth; }
+  // More than 0 as long as an extent is not complete.
   int reads_under_way() const { return reads_under_way_; }
 
-  // Starts the reading of an extent. `memory` is where its whole pages go: from the file offset rounded down to a page
+  // Starts the reading of an extent. Precondition: CanStart() was true before the first extent of its slab. `memory` is where its whole pages go: from the file offset rounded down to a page
   // to its end rounded up. `id` comes back when it is done.
   void Start(const Extent& extent, const gguf::Tensor& tensor, std::span<std::byte> memory, int id);
 
@@ -51,7 +59,7 @@ class SlabReader {
   io::IoCompletion WaitForOne() { return queue_->Wait(); }
   // The same without waiting: nothing when none has arrived. Not while somebody waits.
   std::optional<io::IoCompletion> Poll() { return queue_->Poll(); }
-  // The id of an extent that is now complete, or −1 when there is more to come of it.
+  // The id of an extent that is now complete, or −1 when there is more to come of it. Starts what has been waiting.
   Result<int> Finish(const io::IoCompletion& completion);
 
   // Copies an extent out of the page cache, and reads from storage what is not there. Thread-safe.
@@ -67,26 +75,40 @@ class SlabReader {
   Status ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const;
 
  private:
-  struct Read {
+  // An extent on its way.
+  struct Transfer {
     const gguf::Tensor* tensor = nullptr;
     uint32_t shard = 0;
     uint64_t offset = 0;            // in the file, of the first byte of `memory`
     uint64_t wanted = 0;            // bytes of `memory` that must come; the rest is rounding
-    uint64_t done = 0;
     std::span<std::byte> memory;
+    uint64_t started = 0;           // of `memory`
+    int reads = 0;                  // under way
+    bool failed = false;            // one of them has
     int id = 0;
   };
+  // A block of it.
+  struct Read {
+    size_t transfer = 0;
+    uint64_t begin = 0, end = 0;    // in the transfer's memory
+    uint64_t done = 0;              // so far, from `begin`
+  };
 
-  explicit SlabReader(int depth) : depth_(depth) {}
+  explicit SlabReader(const Reading& reading);
+  void StartWaiting();
   void Submit(size_t index);
+  Status TakeIn(Read& read, const Transfer& transfer, int64_t result);
 
-  const int depth_;
+  const Reading reading_;
   bool direct_ = false;
   std::vector<platform::File> files_;         // by shard, direct where possible
   std::vector<platform::File> cached_files_;  // by shard, through the page cache
   std::unique_ptr<io::IoQueue> queue_;        // destroyed before the files
+  std::vector<Transfer> transfers_;
   std::vector<Read> reads_;
-  std::vector<size_t> free_reads_;
+  std::vector<size_t> free_transfers_, free_reads_;
+  std::array<size_t, kMaxMatrices> waiting_{};  // transfers with blocks that are not under way yet, in order
+  int n_waiting_ = 0;
   int reads_under_way_ = 0;
   Stats stats_;
 };

@@ -18,7 +18,7 @@ constexpr uint64_t kFewestSlots = 4;
 
 Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context& context, const gguf::GgufFile& file,
                                                          const Schedule& schedule, const StoreOptions& options) {
-  SLUICE_TRY_ASSIGN(auto queue, io::CreateIoQueue(options.backend, SlabReader::QueueDepth(options.depth)));
+  SLUICE_TRY_ASSIGN(auto queue, io::CreateIoQueue(options.backend, options.depth));
   return Create(context, file, schedule, options, std::move(queue));
 }
 
@@ -37,7 +37,9 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   }
   store->states_ = std::vector<State>(store->slabs_.size());
   SLUICE_TRY_ASSIGN(store->reader_,
-                    SlabReader::Create(file, options.depth, options.direct, std::move(queue)));
+                    SlabReader::Create(file,
+                                       {.block_bytes = options.read_bytes, .depth = options.depth, .direct = options.direct},
+                                       std::move(queue)));
   if (options.residency == Residency::kMmap) {
     SLUICE_TRY(store->MapFiles());
     return store;

@@ -58,6 +58,28 @@ TEST(SpeedTest, AShortContextHoldsAShorterPrompt) {
   EXPECT_DOUBLE_EQ(speed.first_token_seconds, 10 + 125);
 }
 
+TEST(SpeedTest, TheFirstPassLoadsTheWeights) {
+  DeviceProfile device = Device();
+  device.storage[0].bytes_per_second = 1e8;
+  // 40 s of reading instead of 10 s of computing and 125 of attention; a second batch of 500 waits for nothing.
+  const Speed speed = EstimateSpeed(Facts(), PlanOf(0, 500), device);
+  EXPECT_DOUBLE_EQ(speed.first_token_seconds, 135);
+  ModelFacts facts = Facts();
+  facts.attention_multiplications = 0;
+  EXPECT_DOUBLE_EQ(EstimateSpeed(facts, PlanOf(0, 1000), device).first_token_seconds, 40 + 10);
+  EXPECT_DOUBLE_EQ(EstimateSpeed(facts, PlanOf(0, 1000), device).prefill_tokens_per_second, 50);
+}
+
+TEST(SpeedTest, StorageIsAsFastAsTheStoreReadsIt) {
+  DeviceProfile device = Device();
+  device.storage.push_back({512 * kKiB, 4, io::IoBackend::kUring, 5e8});
+  Plan plan = PlanOf(8'000'000'000);
+  EXPECT_DOUBLE_EQ(EstimateSpeed(Facts(), plan, device).storage_seconds, 8);
+  plan.store.read_bytes = 512 * kKiB;
+  plan.store.depth = 4;
+  EXPECT_DOUBLE_EQ(EstimateSpeed(Facts(), plan, device).storage_seconds, 16);
+}
+
 TEST(SpeedTest, NothingIsSaidWithoutFigures) {
   DeviceProfile device = Device();
   device.storage.clear();

@@ -97,7 +97,7 @@ class WeightStoreTest : public testing::Test {
   // Small slabs and a ring of few of them, so that everything happens often.
   static StoreOptions Small(Residency residency, uint64_t pinned = 0) {
     return {.residency = residency, .pinned_bytes = pinned, .ring_bytes = 5 * 32'768, .lru_blocks = 2, .slab_bytes = 12'000,
-            .depth = 3};
+            .read_bytes = 8192, .depth = 3};
   }
 
   // The same with slabs that are mostly pages of their own, which can be given back.
