@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 
-from programs import GIB, SLUICE, Unavailable, mib, model_file, parse_size, run_in_group
+from programs import GIB, SLUICE, Unavailable, kv_flags, mib, model_file, parse_size, run_in_group
 
 PROMPT = "Tell me of the sea, and of the ships that sail on it."
 MODES = {
@@ -26,11 +26,6 @@ MODES = {
     "pread": ["--residency", "pin", "--io", "pread"],
     "resident": ["--residency", "resident"],
 }
-
-
-def kv_flags(kv):
-    k, _, v = kv.partition("/")
-    return ["--kv-k", k, "--kv-v", v or k]
 
 
 class Proof:

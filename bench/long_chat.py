@@ -4,16 +4,17 @@
     bench/long_chat.py [--model F.gguf | --shape tinyllama-1.1b --type Q4_K_M] [--memory 200M] [--context 256] [--messages 24]
 
 Runs `sluice chat --overflow window` in a memory control group of exactly the budget and prints what the process has in
-memory (the spread after the first answer), how often the limit was hit, and the time a token took in each answer on the
-mean: the fastest answer, the median, the slowest and their ratio. Needs root.
+memory (after the second answer, after the last, and the most), how often the limit was hit, and how long tokens took: those of
+the answers, from the beginning of a pass to that of the next, as the trace has them. Needs root.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 
 from programs import KIB, SLUICE, MemoryCgroup, Unavailable, drop_from_page_cache, mib, model_file, parse_size
@@ -27,7 +28,20 @@ def rss_bytes(process):
     return next((int(line.split()[1]) * KIB for line in status.splitlines() if line.startswith("VmRSS:")), None)
 
 
-FIGURES = re.compile(rb"tokens at ([0-9.]+) tok/s")
+FIGURES = re.compile(rb"tokens at [0-9.]+ tok/s")
+
+
+def token_seconds(trace):
+    """Of each token of the answers but the first ones: from the beginning of its pass to that of the next."""
+    passes = [e for e in json.loads(trace.read_text())["traceEvents"] if e.get("cat") == "pass"]
+    return [(after["ts"] - before["ts"]) / 1e6 for before, after in zip(passes, passes[1:])
+            if before["args"]["tokens"] == after["args"]["tokens"] == 1]
+
+
+def spread(values):
+    """The 5th percentile, the median, the 95th."""
+    ordered = sorted(values)
+    return [ordered[round(share * (len(ordered) - 1))] for share in (0.05, 0.5, 0.95)]
 
 
 class Talk:
@@ -35,7 +49,7 @@ class Talk:
 
     def __init__(self, program, messages):
         self.program, self.messages = program, messages
-        self.seconds, self.rss, self.said = [], [], []  # of a token, by answer; after each answer; remarks
+        self.rss, self.said = [], []  # after each answer; remarks
         self.answered = threading.Semaphore(0)
 
     def run(self):
@@ -59,8 +73,7 @@ class Talk:
     def read_remarks(self):
         for line in self.program.stderr:
             self.said.append(line.decode(errors="replace").rstrip())
-            if figures := FIGURES.search(line):  # an answer's last line
-                self.seconds.append(1 / float(figures[1]))
+            if FIGURES.search(line):  # an answer's last line
                 self.answered.release()
         self.answered.release(1000)
 
@@ -84,24 +97,25 @@ def main():
                        "--overflow", "window", "-n", str(args.tokens), "--ignore-eos", "--seed", "1", "--no-save", "-t",
                        str(args.threads)]
             drop_from_page_cache(path)
-            with MemoryCgroup(budget) as group:
+            with tempfile.TemporaryDirectory() as folder, MemoryCgroup(budget) as group:
+                trace = pathlib.Path(folder, "trace.json")
                 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-                with group.start(command, **pipes) as program:
+                with group.start([*command, "--trace", str(trace)], **pipes) as program:
                     talk = Talk(program, [f"message {i} of a talk that goes on" for i in range(args.messages)])
                     talk.run()
                 peak, hits = group.peak_bytes(), group.limit_was_hit()
+                seconds = token_seconds(trace) if program.returncode == 0 else []
     except Unavailable as reason:
         sys.exit(str(reason))
-    if program.returncode != 0 or len(talk.seconds) < 2:
+    if len(seconds) < 2:
         sys.exit(f"exit code {program.returncode}: " + " / ".join(talk.said[-3:]))
     crossed = [line for line in talk.said if "is full" in line]
-    rss = [size for size in talk.rss[1:] if size]
-    # The first answer fills the memory.
-    seconds = sorted(talk.seconds[1:])
+    rss = [size for size in talk.rss if size]
     print(f"budget {mib(budget)} MiB, peak of the group {mib(peak)}, limit hit {hits} times")
-    print(f"in memory after each answer: {mib(min(rss))} to {mib(max(rss))} MiB")
-    print(f"{len(seconds)} answers: {seconds[0] * 1e3:.0f} ms a token in the fastest, median "
-          f"{statistics.median(seconds) * 1e3:.0f}, {seconds[-1] * 1e3:.0f} in the slowest: {seconds[-1] / seconds[0]:.2f} times")
+    print(f"in memory after the second answer {mib(rss[1])} MiB, after the last {mib(rss[-1])}, at most {mib(max(rss))}")
+    low, median, high = spread(seconds)
+    print(f"{len(seconds)} tokens: 5th percentile {low * 1e3:.0f} ms, median {median * 1e3:.0f}, 95th {high * 1e3:.0f}: "
+          f"p95/p5 {high / low:.2f}")
     print("the context overflowed" if crossed else "the context was not filled: send more messages")
 
 

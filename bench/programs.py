@@ -30,6 +30,12 @@ def mib(size):
     return "–" if size is None else f"{size / MIB:.1f}"
 
 
+def kv_flags(kv):
+    """Flags for "q8_0", or "q8_0/q4_0": keys and values apart."""
+    k, _, v = kv.partition("/")
+    return ["--kv-k", k, "--kv-v", v or k]
+
+
 @contextlib.contextmanager
 def model_file(sluice, path, shape, weight_type):
     """The path of a model: the one that there is, or one of random weights that is gone afterwards."""
