@@ -11,8 +11,6 @@ namespace sluice::app {
 
 namespace {
 
-constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 std::string Remaining(double seconds) {
   if (seconds < 100) return fmt::format("{:.0f} s left", seconds);
   if (seconds < 6000) return fmt::format("{:.0f} min left", seconds / 60);
@@ -57,35 +55,6 @@ void ProgressLine::Show(double done, double total) {
 void ProgressLine::Clear() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
   shown_ = false;
-}
-
-std::string EncodeBase64(std::string_view bytes) {
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j)
-      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j)
-      text += i + j <= bytes.size() ? kBase64[group >> (18 - 6 * j) & 63] : '=';
-  }
-  return text;
-}
-
-bool DecodeBase64(std::string_view text, std::string* bytes) {
-  while (!text.empty() && (text.back() == '=' || text.back() == '\n')) text.remove_suffix(1);
-  uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const size_t value = kBase64.find(c);
-    if (value == std::string_view::npos) return false;
-    group = group << 6 | static_cast<uint32_t>(value);
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      *bytes += static_cast<char>(group >> bits & 0xff);
-    }
-  }
-  return bits < 6;
 }
 
 }  // namespace sluice::app

@@ -43,9 +43,4 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-// Standard base64 with padding (RFC 4648).
-std::string EncodeBase64(std::string_view bytes);
-// False when `text` is not base64.
-bool DecodeBase64(std::string_view text, std::string* bytes);
-
 }  // namespace sluice::app

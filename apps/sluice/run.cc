@@ -11,6 +11,7 @@
 #include "glyphs.h"
 #include "options.h"
 #include "output.h"
+#include "sluice/base64.h"
 #include "sluice/terminal.h"
 #include "sluice/usage.h"
 #include "stats_report.h"
@@ -34,8 +35,10 @@ struct RunFlags {
 // The prompt from the flags, with a file and what is piped into the program behind it.
 Result<std::string> ReadPrompt(const RunFlags& flags) {
   std::string prompt = flags.prompt;
-  if (!flags.prompt_base64.empty() && !DecodeBase64(flags.prompt_base64, &prompt)) {
-    return Fail(ErrorCode::kInvalidArgument, "--prompt-base64 is not base64");
+  if (!flags.prompt_base64.empty()) {
+    const auto decoded = DecodeBase64(flags.prompt_base64);
+    if (!decoded) return Fail(ErrorCode::kInvalidArgument, "--prompt-base64 is not base64");
+    prompt += *decoded;
   }
   const auto append = [&](const std::string& text) {
     if (!prompt.empty() && !text.empty()) prompt += "\n\n";

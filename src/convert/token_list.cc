@@ -5,8 +5,15 @@
 namespace sluice::convert {
 
 namespace {
+
 constexpr int64_t kMaxTokens = 1 << 22;
+
+bool IsByte(std::string_view text) {
+  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  return text.size() == 6 && text.starts_with("<0x") && hex(text[3]) && hex(text[4]) && text[5] == '>';
 }
+
+}  // namespace
 
 Status TokenList::Put(int64_t id, std::string text, TokenKind kind) {
   if (id < 0 || id >= kMaxTokens)
@@ -16,6 +23,12 @@ Status TokenList::Put(int64_t id, std::string text, TokenKind kind) {
   texts[static_cast<size_t>(id)] = std::move(text);
   kinds[static_cast<size_t>(id)] = kind;
   return {};
+}
+
+void TokenList::MarkBytes() {
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (IsByte(texts[i])) kinds[i] = TokenKind::kByte;
+  }
 }
 
 void TokenList::PadTo(size_t size) {

@@ -115,6 +115,10 @@ Status WriteSpecials(const Files& files, const TokenList& list, gguf::Metadata& 
     if (id != text::kNoToken)
       metadata.SetU32(fmt::format("tokenizer.ggml.{}_token_id", ours), static_cast<uint32_t>(id));
   }
+  // The token list itself knows which one stands for what has none.
+  const auto unknown = std::ranges::find(list.kinds, TokenKind::kUnknown);
+  if (unknown != list.kinds.end() && !metadata.Has("tokenizer.ggml.unknown_token_id"))
+    metadata.SetU32("tokenizer.ggml.unknown_token_id", static_cast<uint32_t>(unknown - list.kinds.begin()));
   return {};
 }
 
@@ -187,11 +191,15 @@ Status WriteFlags(const Files& files, const TokenList& list, gguf::Metadata& met
   // SentencePiece tokenizers begin with BOS unless they say otherwise.
   if (!adds_bos && list.model == "llama") adds_bos = true;
   if (adds_bos) metadata.SetBool("tokenizer.ggml.add_bos_token", *adds_bos);
-  SLUICE_TRY_ASSIGN(const auto adds_eos, config.Bool("add_eos_token"));
+  SLUICE_TRY_ASSIGN(auto adds_eos, config.Bool("add_eos_token"));
+  // GGUF's default for "t5" is that of an encoder, whose texts end with EOS; a prompt doesn't.
+  if (!adds_eos && list.model == "t5") adds_eos = list.adds_eos.value_or(false);
   if (adds_eos) metadata.SetBool("tokenizer.ggml.add_eos_token", *adds_eos);
   SLUICE_TRY_ASSIGN(const auto space, config.Bool("add_prefix_space"));
   if (list.add_space_prefix)
     metadata.SetBool("tokenizer.ggml.add_space_prefix", space.value_or(*list.add_space_prefix));
+  if (list.lowercase) metadata.SetBool("tokenizer.ggml.normalizer.lowercase", *list.lowercase);
+  if (list.strip_accents) metadata.SetBool("tokenizer.ggml.normalizer.strip_accents", *list.strip_accents);
   if (list.remove_extra_whitespaces)
     metadata.SetBool("tokenizer.ggml.remove_extra_whitespaces", *list.remove_extra_whitespaces);
   return {};

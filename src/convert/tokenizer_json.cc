@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "convert/unigram_json.h"
+#include "convert/wordpiece_json.h"
 #include "text/pretokenizer_table.h"
 #include "text/utf8.h"
 
@@ -140,11 +142,6 @@ void ScoreByRank(TokenList& list) {
   list.merges.clear();
 }
 
-bool IsByte(std::string_view text) {
-  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  return text.size() == 6 && text.starts_with("<0x") && hex(text[3]) && hex(text[4]) && text[5] == '>';
-}
-
 // Whether the normalizer, or the pre-tokenizer of character BPE, puts "▁" before a text.
 Result<bool> PutsSpaceInFront(const JsonObject& file) {
   SLUICE_TRY_ASSIGN(const auto normalizer, file.Object("normalizer"));
@@ -158,13 +155,11 @@ Result<bool> PutsSpaceInFront(const JsonObject& file) {
   }
   SLUICE_TRY_ASSIGN(const auto cutter, file.Object("pre_tokenizer"));
   if (!cutter) return false;
-  SLUICE_TRY_ASSIGN(const auto type, cutter->String("type"));
-  if (type != "Metaspace") return false;
-  SLUICE_TRY_ASSIGN(const auto scheme, cutter->String("prepend_scheme"));
-  return scheme.value_or("always") != "never";
+  return MetaspaceInFront(*cutter);
 }
 
-// TemplateProcessing begins with a special token: BOS, in all tokenizers of language models.
+// TemplateProcessing begins with a special token: BOS, in all tokenizers of language models; or ends with
+// EOS.
 Status ReadPostProcessor(const json& processor, int depth, TokenList& list) {
   if (!processor.is_object() || depth > 4) return {};
   const json type = processor.value("type", json());
@@ -177,7 +172,9 @@ Status ReadPostProcessor(const json& processor, int depth, TokenList& list) {
   if (type != "TemplateProcessing") return {};
   const auto single = processor.find("single");
   if (single == processor.end() || !single->is_array() || single->empty()) return {};
-  list.adds_bos = (*single)[0].is_object() && (*single)[0].contains("SpecialToken");
+  const auto special = [](const json& part) { return part.is_object() && part.contains("SpecialToken"); };
+  list.adds_bos = special(single->front());
+  list.adds_eos = single->size() > 1 && special(single->back());
   return {};
 }
 
@@ -209,6 +206,28 @@ Status NamePreTokenizer(const JsonObject& file, const JsonObject& model, const s
   return {};
 }
 
+Status ReadBpe(const JsonObject& file, const JsonObject& model, const std::string& pre, bool clean_up_spaces,
+               TokenList& list) {
+  SLUICE_TRY(ReadVocabulary(model, list));
+  SLUICE_TRY(ReadMerges(model, list));
+  SLUICE_TRY_ASSIGN(const auto byte_fallback, model.Bool("byte_fallback"));
+  if (byte_fallback.value_or(false)) {
+    list.model = "llama";
+    list.pre = "default";
+    ScoreByRank(list);
+    list.MarkBytes();
+    SLUICE_TRY_ASSIGN(const auto unknown, model.String("unk_token"));
+    if (const text::TokenId id = unknown ? list.Find(*unknown) : text::kNoToken; id != text::kNoToken)
+      list.kinds[static_cast<size_t>(id)] = TokenKind::kUnknown;
+    SLUICE_TRY_ASSIGN(list.add_space_prefix, PutsSpaceInFront(file));
+    list.remove_extra_whitespaces = false;
+  } else {
+    list.model = "gpt2";
+    SLUICE_TRY(NamePreTokenizer(file, model, pre, clean_up_spaces, list));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status AddTokens(const JsonObject& file, TokenList& list) {
@@ -235,33 +254,20 @@ Status AddTokens(const JsonObject& file, TokenList& list) {
 Result<TokenList> ReadTokenizerJson(const JsonObject& file, const std::string& pre, bool clean_up_spaces) {
   SLUICE_TRY_ASSIGN(const auto model, file.Object("model"));
   if (!model) return file.Wrong("model", "an object");
-  SLUICE_TRY_ASSIGN(const auto type, model->String("type"));
   // Old files leave the type out; only BPE has merges.
-  if (type.value_or(model->Find("merges") != nullptr ? "BPE" : "") != "BPE") {
-    return Fail(ErrorCode::kUnsupported,
-                "{}: a tokenizer of type '{}' is not converted; BPE is, and SentencePiece's own "
-                "tokenizer.model",
-                file.name(), type.value_or(""));
-  }
+  SLUICE_TRY_ASSIGN(const auto named, model->String("type"));
+  const std::string type = named.value_or(model->Find("merges") != nullptr ? "BPE" : "");
   TokenList list;
-  SLUICE_TRY(ReadVocabulary(*model, list));
-  SLUICE_TRY(ReadMerges(*model, list));
-  SLUICE_TRY_ASSIGN(const auto byte_fallback, model->Bool("byte_fallback"));
-  if (byte_fallback.value_or(false)) {
-    list.model = "llama";
-    list.pre = "default";
-    ScoreByRank(list);
-    for (size_t i = 0; i < list.texts.size(); ++i) {
-      if (IsByte(list.texts[i])) list.kinds[i] = TokenKind::kByte;
-    }
-    SLUICE_TRY_ASSIGN(const auto unknown, model->String("unk_token"));
-    if (const text::TokenId id = unknown ? list.Find(*unknown) : text::kNoToken; id != text::kNoToken)
-      list.kinds[static_cast<size_t>(id)] = TokenKind::kUnknown;
-    SLUICE_TRY_ASSIGN(list.add_space_prefix, PutsSpaceInFront(file));
-    list.remove_extra_whitespaces = false;
+  if (type == "BPE") {
+    SLUICE_TRY(ReadBpe(file, *model, pre, clean_up_spaces, list));
+  } else if (type == "Unigram") {
+    SLUICE_TRY(ReadUnigram(file, *model, list));
+  } else if (type == "WordPiece") {
+    SLUICE_TRY(ReadWordPiece(file, *model, list));
   } else {
-    list.model = "gpt2";
-    SLUICE_TRY(NamePreTokenizer(file, *model, pre, clean_up_spaces, list));
+    return Fail(ErrorCode::kUnsupported,
+                "{}: a tokenizer of type '{}' is not converted; BPE, Unigram and WordPiece are", file.name(),
+                type);
   }
   SLUICE_TRY(AddTokens(file, list));
   if (const json* processor = file.Find("post_processor")) SLUICE_TRY(ReadPostProcessor(*processor, 0, list));

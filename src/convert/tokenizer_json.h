@@ -1,5 +1,5 @@
-// TokenizerJson: tokenizer.json, the description that the tokenizers library reads. Of its kinds, BPE: over
-// bytes, and over characters with a byte fall-back, whose ranks become scores.
+// TokenizerJson: tokenizer.json, the description that the tokenizers library reads. Of its kinds, BPE (over
+// bytes, and over characters with a byte fall-back, whose ranks become scores), Unigram and WordPiece.
 #pragma once
 
 #include "base/result.h"

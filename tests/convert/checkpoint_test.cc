@@ -50,6 +50,7 @@ TEST_F(CheckpointTest, SeveralFilesWithAnIndex) {
   EXPECT_THAT(checkpoint->file_of(*checkpoint->Find("b")), HasSubstr("model-2"));
 }
 
+// P63: shards and tensors that the index names and that are not there, or the reverse.
 TEST_F(CheckpointTest, WhatIsMissingIsListed) {
   WriteFile("model-1.safetensors", {{"a", 1}});
   WriteIndex(R"({"a": "model-1.safetensors", "b": "model-2.safetensors", "c": "model-3.safetensors"})");
@@ -104,6 +105,7 @@ TEST_F(CheckpointTest, FilesOfPytorch) {
   EXPECT_THAT(Error(), HasSubstr("the name of a .bin file"));
 }
 
+// P63: no tensors are no checkpoint; of two kinds, the one that can't run code.
 TEST_F(CheckpointTest, NothingToConvert) {
   EXPECT_THAT(Error(), HasSubstr("none of model.safetensors, pytorch_model.bin"));
   folder_.Write("consolidated.00.pth", "pickle");

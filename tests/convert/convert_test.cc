@@ -4,6 +4,7 @@
 
 #include "convert/convert_fixture.h"
 #include "platform/file.h"
+#include "platform/memory_info.h"
 
 namespace sluice::convert {
 namespace {
@@ -60,6 +61,7 @@ TEST_F(ConvertTest, TensorsLieInTheOrderOfAPass) {
   EXPECT_LT(at("blk.0.ffn_down.weight"), at("blk.1.attn_norm.weight"));
 }
 
+// P62
 TEST_F(ConvertTest, NumbersBeyondF16KeepTheirRange) {
   OneLayer layer;
   layer.values("model.layers.0.mlp.up_proj.weight")[5] = 1e5f;
@@ -76,10 +78,43 @@ TEST_F(ConvertTest, NumbersBeyondF16KeepTheirRange) {
   }
 }
 
+// P62: the largest F16 is one, half a step more is not.
+TEST_F(ConvertTest, TheLargestF16) {
+  OneLayer layer;
+  layer.values("model.layers.0.mlp.up_proj.weight")[5] = 65504.0f;
+  layer.values("model.layers.0.mlp.gate_proj.weight")[5] = 65520.0f;
+  ASSERT_TRUE(Convert(layer.Write(folder_), {.type = DType::kF16}));
+  const gguf::GgufFile made = Opened();
+  const auto type_of = [&](std::string_view name) {
+    return std::ranges::find(made.tensors(), name, &gguf::Tensor::name)->traits->dtype;
+  };
+  EXPECT_EQ(type_of("blk.0.ffn_up.weight"), DType::kF16);
+  EXPECT_EQ(type_of("blk.0.ffn_gate.weight"), DType::kBF16);
+}
+
+// P62: rounded to nearest, ties to even.
+TEST_F(ConvertTest, F32BecomesBf16) {
+  const std::pair<float, float> cases[] = {{1 + 0x1p-8f, 1.0f},
+                                           {1 + 0x1p-8f + 0x1p-20f, 1 + 0x1p-7f},
+                                           {1 + 3 * 0x1p-8f, 1 + 0x1p-6f},
+                                           {-1 - 0x1p-9f, -1.0f},
+                                           {0x1p-133f, 0x1p-133f},
+                                           {65520.0f, 65536.0f}};
+  OneLayer layer;
+  std::vector<float>& values = layer.values("model.layers.0.mlp.up_proj.weight");
+  for (size_t i = 0; i < std::size(cases); ++i) values[i] = cases[i].first;
+  ASSERT_TRUE(Convert(layer.Write(folder_), {.type = DType::kBF16}));
+  const gguf::GgufFile made = Opened();
+  const std::vector<float> read =
+      ValuesOf(made, *std::ranges::find(made.tensors(), "blk.0.ffn_up.weight", &gguf::Tensor::name));
+  for (size_t i = 0; i < std::size(cases); ++i) EXPECT_EQ(read[i], cases[i].second) << cases[i].first;
+}
+
+// P62
 TEST_F(ConvertTest, Bf16IsCopiedExactly) {
   OneLayer layer;
   std::vector<float>& values = layer.values("model.layers.0.mlp.up_proj.weight");
-  const float special[] = {65520.0f, 3e38f, 1e-40f, -0.0f, 1.0f / 3};
+  const float special[] = {65504.0f, 65520.0f, 1e5f, 3e38f, 1e-40f, -0.0f, 1.0f / 3};
   for (size_t i = 0; i < std::size(special); ++i) values[i] = Bf16ToF32(F32ToBf16(special[i]));
   ASSERT_TRUE(Convert(layer.Write(folder_, true)));
   const gguf::GgufFile made = Opened();
@@ -128,6 +163,42 @@ TEST_F(ConvertTest, PartsThatSeeAreLeftOut) {
   const auto report = Convert(folder_ / "in");
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_THAT(report->warnings, testing::ElementsAre(HasSubstr("1 tensors of the parts that see")));
+}
+
+// P63: tensors stream through; less than one and a half times the largest is enough beside what was there
+// before.
+TEST_F(ConvertTest, MemoryIsThatOfPieces) {
+  constexpr uint64_t kWidth = 1024, kRows = 16384;
+  OneLayer(kWidth).Write(folder_);
+  const auto matrix = [](uint64_t rows, uint64_t columns) { return std::vector{rows, columns}; };
+  std::map<std::string, std::vector<uint64_t>> shapes{{"model.embed_tokens.weight", matrix(kRows, kWidth)},
+                                                      {"lm_head.weight", matrix(kRows, kWidth)},
+                                                      {"model.norm.weight", {kWidth}}};
+  const std::string layer = "model.layers.0.";
+  for (const char* name : {"input_layernorm", "post_attention_layernorm"})
+    shapes[layer + name + ".weight"] = {kWidth};
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    shapes[layer + "self_attn." + name + ".weight"] = matrix(kWidth, kWidth);
+  shapes[layer + "mlp.gate_proj.weight"] = shapes[layer + "mlp.up_proj.weight"] = matrix(64, kWidth);
+  shapes[layer + "mlp.down_proj.weight"] = matrix(kWidth, 64);
+  nlohmann::json header;
+  uint64_t end = 0;
+  for (const auto& [name, shape] : shapes) {
+    uint64_t bytes = sizeof(uint16_t);
+    for (const uint64_t n : shape) bytes *= n;
+    header[name] = {{"dtype", "F16"}, {"shape", shape}, {"data_offsets", {end, end + bytes}}};
+    end += bytes;
+  }
+  // Zeros, which no test's memory has to hold.
+  const std::string head = SafetensorsBuilder::Whole(header.dump(), "");
+  fs::resize_file(folder_.Write("in/model.safetensors", head), head.size() + end);
+  const uint64_t before = *platform::ReadProcessMemory().rss_bytes,
+                 peak = *platform::ReadProcessMemory().peak_rss_bytes;
+  const auto report = Convert(folder_ / "in");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->tensors, shapes.size());
+  const uint64_t largest = kRows * kWidth * sizeof(uint16_t);
+  EXPECT_LE(*platform::ReadProcessMemory().peak_rss_bytes, std::max(peak, before + largest * 3 / 2));
 }
 
 TEST_F(ConvertTest, StoppedMeansNothingIsLeft) {

@@ -17,6 +17,7 @@ std::string ErrorOf(std::string_view header, uint64_t data_bytes) {
   return tensors ? "read" : tensors.error().message;
 }
 
+// P20: any order in the header is fine.
 TEST(SafetensorsTest, ReadsTensorsInOrderOfTheirPlaces) {
   const auto tensors = ParseSafetensorsHeader(
       R"({"b": {"dtype": "F32", "shape": [2, 3], "data_offsets": [4, 28]}, "__metadata__": {"format": "pt"},
@@ -37,7 +38,7 @@ TEST(SafetensorsTest, ScalarsAndEmptyTensorsAreFine) {
             "read");
 }
 
-// Each row: a header that breaks the format, the bytes of data behind it, and what must be named.
+// P20. Each row: a header that breaks the format, the bytes of data behind it, and what must be named.
 TEST(SafetensorsTest, BrokenHeadersNameTheTensor) {
   struct Case {
     const char* header;
@@ -83,6 +84,7 @@ TEST(SafetensorsTest, DeepNestingEndsAtOnce) {
   EXPECT_THAT(ErrorOf(R"({"w": {"shape": )" + std::string(200'000, '['), 0), HasSubstr("w.shape"));
 }
 
+// P20: a length that reaches beyond the file.
 TEST(SafetensorsTest, TheLengthOfTheHeaderIsChecked) {
   const TempFolder folder;
   const auto error = [&](const std::string& bytes) {
@@ -95,6 +97,8 @@ TEST(SafetensorsTest, TheLengthOfTheHeaderIsChecked) {
   EXPECT_THAT(error(std::string(8, '\xff')), HasSubstr("expected at most 0"));
   EXPECT_THAT(error(std::string(7, '\0') + std::string("\x01", 1)), HasSubstr("expected at most 0"));
   EXPECT_THAT(error(SafetensorsBuilder::Whole("", "data")), HasSubstr("no JSON"));
+  EXPECT_THAT(error(std::string("\x0a\0\0\0\0\0\0\0{}", 10)), HasSubstr("has 10 bytes; expected at most 2"))
+      << "the length of the whole file";
 }
 
 TEST(SourceTensorTest, EightBitFloats) {

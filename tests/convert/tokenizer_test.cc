@@ -80,6 +80,7 @@ TEST(ConvertTokenizerTest, RanksGiveTheIdsOfScores) {
   for (const char* text : kTexts) EXPECT_EQ(*by_rank.Encode(text), *by_score.Encode(text)) << text;
 }
 
+// P63: fewer tokens than rows are padded, more are an error, no tokenizer is another.
 TEST(ConvertTokenizerTest, MissingAndSurplusTokens) {
   EXPECT_EQ(*Convert(kBundled, kRows + 3).GetU32("tokenizer.ggml.bos_token_id"), 1u);
   const gguf::Metadata padded = Convert(kBundled, kRows + 3);
@@ -90,6 +91,7 @@ TEST(ConvertTokenizerTest, MissingAndSurplusTokens) {
   EXPECT_THAT(ErrorOf(folder.path()), HasSubstr("neither tokenizer.json nor tokenizer.model"));
 }
 
+// P63: added tokens below, above, and far above those that there are.
 TEST(ConvertTokenizerTest, AddedTokensMayLeaveAGap) {
   const TempFolder folder;
   CopyWithout(folder, {});
@@ -170,8 +172,8 @@ TEST(TokenizerJsonTest, BrokenFilesNameTheKey) {
     return list ? "read" : list.error().message;
   };
   EXPECT_THAT(error("{}"), HasSubstr("model is nothing"));
-  EXPECT_THAT(error(R"({"model": {"type": "WordPiece", "vocab": {}}})"),
-              HasSubstr("'WordPiece' is not converted"));
+  EXPECT_THAT(error(R"({"model": {"type": "WordLevel", "vocab": {}}})"),
+              HasSubstr("'WordLevel' is not converted"));
   EXPECT_THAT(error(R"({"model": {"type": "BPE", "merges": []}})"), HasSubstr("vocab is nothing"));
   EXPECT_THAT(error(R"({"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}})"),
               HasSubstr("a is \"b\"; expected an id"));
@@ -182,6 +184,72 @@ TEST(TokenizerJsonTest, BrokenFilesNameTheKey) {
   EXPECT_THAT(
       error(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": [{"id": 1}]})"),
       HasSubstr("content is nothing"));
+}
+
+// A tokenizer of a tokenizer.json, which has `rows` tokens.
+text::Tokenizer TokenizerOfJson(const std::string& json, int64_t rows) {
+  const TempFolder folder;
+  folder.Write("tokenizer.json", json);
+  folder.Write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>", "cls_token": "[CLS]"})");
+  return TokenizerOf(Convert(folder.path(), rows));
+}
+
+constexpr char kUnigram[] = R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true},
+      {"id": 1, "content": "</s>", "special": true}, {"id": 2, "content": "<unk>", "special": true}],
+    "normalizer": {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": ""},
+      {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "add_prefix_space": true},
+    "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+      {"Sequence": {"id": "A", "type_id": 0}}]},
+    "model": {"type": "Unigram", "unk_id": 2, "vocab": [["<s>", 0], ["</s>", 0], ["<unk>", 0], ["▁", -3], ["a", -2.5],
+      ["b", -2.5], ["▁a", -4], ["ab", -4], ["▁ab", -4.5]]}})";
+
+TEST(TokenizerJsonTest, Unigram) {
+  const text::Tokenizer tokenizer = TokenizerOfJson(kUnigram, 9);
+  const std::pair<const char*, std::vector<text::TokenId>> cases[] = {
+      {"ab", {8}}, {"a", {6}}, {"ba", {3, 5, 4}}, {"a  ab", {6, 8}}, {"a?b", {6, 2, 5}}};
+  for (const auto& [text, ids] : cases)
+    EXPECT_EQ(*tokenizer.Encode(text, {.add_special = false}), ids) << text;
+  // A prompt begins with BOS and does not end with EOS.
+  EXPECT_EQ(*tokenizer.Encode("ab", {.add_special = true}), (std::vector<text::TokenId>{0, 8}));
+}
+
+constexpr char kWordPiece[] = R"({"added_tokens": [{"id": 0, "content": "[UNK]", "special": true},
+      {"id": 1, "content": "[CLS]", "special": true}],
+    "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+      "lowercase": true},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "vocab": {"[UNK]": 0,
+      "[CLS]": 1, "flow": 2, "##ing": 3, "##s": 4, "!": 5, "über": 6, "uber": 7, "ing": 8}}})";
+
+TEST(TokenizerJsonTest, WordPiece) {
+  const text::Tokenizer tokenizer = TokenizerOfJson(kWordPiece, 9);
+  const std::pair<const char*, std::vector<text::TokenId>> cases[] = {
+      {"Flowing", {2, 3}}, {"flows!", {2, 4, 5}}, {"ing", {8}}, {"Über", {7}}, {"flower flow", {0, 2}}};
+  for (const auto& [text, ids] : cases)
+    EXPECT_EQ(*tokenizer.Encode(text, {.add_special = false}), ids) << text;
+}
+
+TEST(TokenizerJsonTest, WhatUnigramAndWordPieceOfGgufCantDoIsRefused) {
+  const auto error = [](std::string json, const std::string& from, const std::string& to) {
+    json.replace(json.find(from), from.size(), to);
+    const auto parsed = ParseJsonObject(json, "tokenizer.json");
+    EXPECT_TRUE(parsed) << json;
+    const auto list = ReadTokenizerJson(JsonObject(*parsed, "tokenizer.json"), "", true);
+    return list ? "read" : list.error().message;
+  };
+  EXPECT_THAT(error(kUnigram, R"("Precompiled", "precompiled_charsmap": "")", R"("Lowercase")"),
+              HasSubstr("a normalizer of type 'Lowercase'"));
+  EXPECT_THAT(error(kUnigram, R"("precompiled_charsmap": "")", R"("precompiled_charsmap": "?")"),
+              HasSubstr("expected base64"));
+  EXPECT_THAT(error(kUnigram, R"(" {2,}")", R"("a+")"), HasSubstr("a normalizer of type 'Replace'"));
+  EXPECT_THAT(error(kUnigram, "Metaspace", "ByteLevel"), HasSubstr("a pre-tokenizer of type 'ByteLevel'"));
+  EXPECT_THAT(error(kUnigram, R"(["a", -2.5])", R"(["a"])"), HasSubstr("token 4 of vocab is [\"a\"]"));
+  EXPECT_THAT(error(kUnigram, R"("unk_id": 2)", R"("unk_id": 9)"), HasSubstr("unk_id is 9"));
+  EXPECT_THAT(error(kWordPiece, "BertNormalizer", "NFC"), HasSubstr("expected BertNormalizer"));
+  EXPECT_THAT(error(kWordPiece, R"("clean_text": true)", R"("clean_text": false)"),
+              HasSubstr("clean_text is false"));
+  EXPECT_THAT(error(kWordPiece, "BertPreTokenizer", "Whitespace"), HasSubstr("expected BertPreTokenizer"));
 }
 
 TEST(SentencePieceModelTest, EveryReferenceModelReads) {
