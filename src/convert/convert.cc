@@ -176,9 +176,13 @@ Status Converter::PlaceOne(const Weight& weight, const convert::Place& place) {
     // A packed matrix is [out, in] whatever the family's own order.
     if (output.change == Change::kTranspose) output.change = Change::kNone;
     const SourceTensor& codes = *weight.packed->codes;
+    if (codes.shape.size() != 2 || codes.elements() == 0) {
+      return Fail(ErrorCode::kCorrupt, "tensor {} has the shape [{}]; expected two dimensions", codes.name,
+                  fmt::join(codes.shape, ", "));
+    }
     const bool awq = packing_->packing == Packing::kAwq;
-    output.columns = codes.shape.empty() ? 0 : codes.shape.front() * (awq ? 1 : 8);
-    output.rows = codes.shape.empty() ? 0 : codes.shape.back() * (awq ? 8 : 1);
+    output.columns = codes.shape.front() * (awq ? 1 : 8);
+    output.rows = codes.shape.back() * (awq ? 8 : 1);
   } else {
     const SourceTensor& tensor = *weight.source;
     if (tensor.shape.empty() || tensor.shape.size() > 2 || tensor.elements() == 0) {

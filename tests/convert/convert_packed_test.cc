@@ -243,6 +243,9 @@ TEST_F(ConvertPackedTest, PartsThatDoNotBelongTogetherAreNamed) {
   Codes large = codes;
   large.scales[0] = INFINITY;
   EXPECT_THAT(error(large, kGptq), HasSubstr("up_proj.scales has the scale inf"));
+  OneLayer empty = Layer(kGptq);
+  for (const char* part : {".qweight", ".qzeros", ".scales"}) empty.Add(kStem + part, "I32", {0, 64}, "");
+  EXPECT_THAT(ErrorOf(empty.Write(folder_)), HasSubstr("qweight has the shape [0, 64]"));
   OneLayer alone = Layer(kGptq);
   alone.Add(kStem + ".qweight", "I32", {1, 1}, std::string(4, '\0'));
   EXPECT_THAT(ErrorOf(alone.Write(folder_)), HasSubstr("up_proj lacks one of qweight, qzeros and scales"));
