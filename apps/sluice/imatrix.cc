@@ -40,15 +40,6 @@ Status Gather(const ImatrixFlags& flags, const Model& model, quantize::Importanc
   return {};
 }
 
-Result<std::vector<platform::FileIdentity>> IdentitiesOf(const std::vector<std::string>& paths) {
-  std::vector<platform::FileIdentity> identities;
-  for (const std::string& path : paths) {
-    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(path));
-    identities.push_back(file.identity());
-  }
-  return identities;
-}
-
 Result<int> Imatrix(ImatrixFlags flags) {
   if (flags.text_file.empty() && flags.merge.empty())
     return Fail(ErrorCode::kInvalidArgument, "nothing to do: give a text with -f, or files with --merge");
@@ -60,14 +51,15 @@ Result<int> Imatrix(ImatrixFlags flags) {
   SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, {}));
   SLUICE_TRY_ASSIGN(const auto gatherer, quantize::ImportanceGatherer::Create(
                                              opened.engine->context(), opened.model->parts(), flags.chunk));
-  std::vector<std::string> inputs = flags.merge;
-  for (const gguf::Shard& shard : opened.model->parts().file().shards()) inputs.push_back(shard.path);
+  std::vector<std::string> inputs = opened.model->parts().file().Paths();
+  inputs.insert(inputs.end(), flags.merge.begin(), flags.merge.end());
   for (const std::string& path : flags.merge) {
     SLUICE_TRY_ASSIGN(const quantize::ImportanceFile file, quantize::ImportanceFile::Open(path));
     SLUICE_TRY(gatherer->Merge(file));
   }
+  if (!flags.text_file.empty()) inputs.push_back(flags.text_file);
   if (!flags.text_file.empty()) SLUICE_TRY(Gather(flags, *opened.model, *gatherer));
-  SLUICE_TRY_ASSIGN(const std::vector<platform::FileIdentity> kept, IdentitiesOf(inputs));
+  SLUICE_TRY_ASSIGN(const auto kept, platform::IdentitiesOf(inputs));
   SLUICE_TRY(gatherer->Write(flags.text_file.empty() ? "merged" : flags.text_file, [&](uint64_t file_bytes) {
     return gguf::CreateFileSink(flags.output, file_bytes, kept);
   }));

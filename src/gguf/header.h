@@ -41,4 +41,9 @@ Result<Header> ReadHeader(const ByteSource& source);
 inline constexpr std::string_view kAlignmentKey = "general.alignment";
 inline constexpr uint32_t kDefaultAlignment = 32;
 
+// The keys of a part of a split model: which it is, of how many, and the tensors in all of them.
+inline constexpr std::string_view kSplitNo = "split.no";
+inline constexpr std::string_view kSplitCount = "split.count";
+inline constexpr std::string_view kSplitTensors = "split.tensors.count";
+
 }  // namespace sluice::gguf

@@ -11,9 +11,6 @@
 namespace sluice::gguf {
 namespace {
 
-constexpr std::string_view kSplitNo = "split.no";
-constexpr std::string_view kSplitCount = "split.count";
-constexpr std::string_view kSplitTensors = "split.tensors.count";
 constexpr std::string_view kArchitecture = "general.architecture";
 constexpr uint32_t kMaxShards = 9999;
 
@@ -173,7 +170,9 @@ const Tensor* GgufFile::Find(std::string_view name) const {
   return &tensors_[*at];
 }
 
-Result<const Tensor*> GgufFile::Require(std::string_view name) const { return RequireKnown(Find(name), name); }
+Result<const Tensor*> GgufFile::Require(std::string_view name) const {
+  return RequireKnown(Find(name), name);
+}
 
 Result<const Tensor*> RequireKnown(const Tensor* tensor, std::string_view name) {
   if (tensor == nullptr) return Fail(ErrorCode::kNotFound, "tensor {}: is missing", name);
@@ -195,6 +194,12 @@ Status GgufFile::Read(const Tensor& tensor, uint64_t offset, std::span<std::byte
   auto status = sources_[tensor.shard]->ReadAt(tensor.offset + offset, out);
   if (!status) return Annotate(std::move(status).error(), fmt::format("tensor {}", tensor.name));
   return {};
+}
+
+std::vector<std::string> GgufFile::Paths() const {
+  std::vector<std::string> paths;
+  for (const Shard& shard : shards_) paths.push_back(shard.path);
+  return paths;
 }
 
 uint64_t GgufFile::tensor_bytes() const {

@@ -60,7 +60,8 @@ class GgufFile {
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }
   std::span<const Shard> shards() const { return shards_; }
-  uint64_t tensor_bytes() const;  // of all tensors of known type
+  std::vector<std::string> Paths() const;  // of the shards
+  uint64_t tensor_bytes() const;           // of all tensors of known type
   // What is wrong with the file though it could be opened. After Purpose::kUse only tensors of unknown types.
   std::span<const Problem> problems() const { return problems_; }
 
@@ -81,8 +82,8 @@ class GgufFile {
   std::vector<Problem> problems_;
 };
 
-// The tensor that was looked up by `name`, known to be readable. Errors: kNotFound when there is none; kUnsupported,
-// naming an unknown type id.
+// The tensor that was looked up by `name`, known to be readable. Errors: kNotFound when there is none;
+// kUnsupported, naming an unknown type id.
 Result<const Tensor*> RequireKnown(const Tensor* tensor, std::string_view name);
 
 // "model-00002-of-00003.gguf" for ("model", 2, 3): how the parts of a split model are called. `part` counts

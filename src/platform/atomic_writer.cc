@@ -1,9 +1,7 @@
 #include "platform/atomic_writer.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "platform/disk_room.h"
 #include "platform/os_error.h"
 
 namespace sluice::platform {
@@ -23,32 +22,10 @@ constexpr size_t kBufferBytes = 1 * kMiB;
 // is charged for, and keeps the last fsync short.
 constexpr uint64_t kWritebackBytes = 32 * kMiB;
 
-std::string Folder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Where a rename has to go so that a symbolic link stays one.
 std::string ResolveLinks(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
   return resolved ? resolved.get() : path;
-}
-
-Status CheckSpace(const std::string& path, uint64_t expected_bytes) {
-  struct statvfs info;
-  // Unknown free space is no reason to refuse; a missing folder is reported by what comes next.
-  if (expected_bytes == 0 || ::statvfs(Folder(path).c_str(), &info) != 0) return {};
-  const uint64_t free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
-  if (free_bytes >= expected_bytes) return {};
-  return Fail(ErrorCode::kIo, "writing {}: {} ({} bytes) are needed, the disk has {} ({} bytes) left", path,
-              FormatBytes(expected_bytes), expected_bytes, FormatBytes(free_bytes), free_bytes);
-}
-
-uint64_t FileSizeLimit() {
-  rlimit limit;
-  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
-  return limit.rlim_cur;
 }
 
 }  // namespace
@@ -66,40 +43,16 @@ Result<AtomicWriter> AtomicWriter::Create(const std::string& path, uint64_t expe
     }
   }
   const std::string target = ResolveLinks(path);
-  SLUICE_TRY(CheckSpace(target, expected_bytes));
-
-  constexpr int kAttempts = 100;  // other writers, or leftovers of ones that were killed
-  for (int attempt = 0;; ++attempt) {
-    std::string temporary = fmt::format("{}.partial-{}-{}", target, ::getpid(), attempt);
-    UniqueFd fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (fd) {
-      // Who may read the old file may read the new one, and nobody else.
-      if (replaces) static_cast<void>(::fchmod(fd.get(), old.st_mode & 0777));
-      return AtomicWriter(std::move(fd), target, std::move(temporary));
-    }
-    if (errno != EEXIST || attempt == kAttempts) return OsError(errno, "creating {}", temporary);
-  }
+  SLUICE_TRY(CheckRoom(target, expected_bytes, expected_bytes));
+  SLUICE_TRY_ASSIGN(UnfinishedFile file, UnfinishedFile::Create(target));
+  // Who may read the old file may read the new one, and nobody else.
+  if (replaces) static_cast<void>(::fchmod(file.fd(), old.st_mode & 0777));
+  return AtomicWriter(std::move(file), target);
 }
 
-AtomicWriter::AtomicWriter(UniqueFd fd, std::string path, std::string temporary_path)
-    : fd_(std::move(fd)),
-      path_(std::move(path)),
-      temporary_path_(std::move(temporary_path)),
-      size_limit_(FileSizeLimit()) {
+AtomicWriter::AtomicWriter(UnfinishedFile file, std::string path)
+    : file_(std::move(file)), path_(std::move(path)), size_limit_(FileSizeLimit()) {
   buffer_.reserve(kBufferBytes);
-}
-
-AtomicWriter::AtomicWriter(AtomicWriter&& other) noexcept
-    : fd_(std::move(other.fd_)),
-      path_(std::move(other.path_)),
-      temporary_path_(std::exchange(other.temporary_path_, {})),
-      buffer_(std::move(other.buffer_)),
-      flushed_(other.flushed_),
-      written_back_(other.written_back_),
-      size_limit_(other.size_limit_) {}
-
-AtomicWriter::~AtomicWriter() {
-  if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
 }
 
 Status AtomicWriter::Write(std::span<const std::byte> bytes) {
@@ -137,7 +90,7 @@ Status AtomicWriter::WriteAt(uint64_t offset, std::span<const std::byte> bytes) 
                    path_, offset, size_limit_);
   }
   while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t n = ::pwrite(file_.fd(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return OsError(errno, "writing {} bytes of {} at byte {}", bytes.size(), path_, offset);
     bytes = bytes.subspan(static_cast<size_t>(n));
@@ -153,25 +106,28 @@ void AtomicWriter::StartWriteback() {
   if (flushed_ - written_back_ < kWritebackBytes) return;
   const auto begin = static_cast<off_t>(written_back_);
   const auto size = static_cast<off_t>(flushed_ - written_back_);
-  ::sync_file_range(fd_.get(), begin, size, SYNC_FILE_RANGE_WRITE);
+  ::sync_file_range(file_.fd(), begin, size, SYNC_FILE_RANGE_WRITE);
   if (begin > 0) {
-    ::sync_file_range(fd_.get(), 0, begin,
+    ::sync_file_range(file_.fd(), 0, begin,
                       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-    static_cast<void>(::posix_fadvise(fd_.get(), 0, begin, POSIX_FADV_DONTNEED));
+    static_cast<void>(::posix_fadvise(file_.fd(), 0, begin, POSIX_FADV_DONTNEED));
   }
   written_back_ = flushed_;
 }
 
-Status AtomicWriter::Commit() {
+Status AtomicWriter::Sync() {
   SLUICE_TRY(Flush());
-  if (::fsync(fd_.get()) != 0) return OsError(errno, "writing {} to the disk", path_);
-  if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
-    return OsError(errno, "renaming {} to {}", temporary_path_, path_);
-  }
-  temporary_path_.clear();
-  // The rename itself is durable once the folder is. Some file systems can't sync a folder; the file is
+  std::vector<std::byte>().swap(buffer_);
+  if (::fsync(file_.fd()) != 0) return OsError(errno, "writing {} to the disk", path_);
+  return {};
+}
+
+Status AtomicWriter::Commit() {
+  SLUICE_TRY(Sync());
+  SLUICE_TRY(file_.Place());
+  // The name itself is durable once the folder is. Some file systems can't sync a folder; the file is
   // in place anyway.
-  const UniqueFd folder(::open(Folder(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd folder(::open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder && ::fsync(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
     return OsError(errno, "writing the folder of {} to the disk", path_);
   }

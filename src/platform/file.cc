@@ -70,7 +70,9 @@ Result<size_t> File::Pread(uint64_t offset, std::span<std::byte> buffer) const {
   while (done < buffer.size()) {
     const auto rest = buffer.subspan(done);
     const int64_t n = PreadOnce(offset + done, rest);
-    if (n < 0) return OsError(static_cast<int>(-n), "reading {} bytes of {} at byte {}", rest.size(), path_, offset + done);
+    if (n < 0)
+      return OsError(static_cast<int>(-n), "reading {} bytes of {} at byte {}", rest.size(), path_,
+                     offset + done);
     if (n == 0) break;
     done += static_cast<size_t>(n);
   }
@@ -96,8 +98,8 @@ size_t File::CopyFromPageCache(uint64_t offset, std::span<std::byte> buffer) con
   size_t done = 0;
   while (done < buffer.size()) {
     const iovec rest{buffer.data() + done, buffer.size() - done};
-    const ssize_t n =
-        RetryInterrupted([&] { return ::preadv2(fd(), &rest, 1, static_cast<off_t>(offset + done), RWF_NOWAIT); });
+    const ssize_t n = RetryInterrupted(
+        [&] { return ::preadv2(fd(), &rest, 1, static_cast<off_t>(offset + done), RWF_NOWAIT); });
     if (n <= 0) break;  // not there, the end, or a file system without such reads
     done += static_cast<size_t>(n);
   }
@@ -112,6 +114,15 @@ void File::DropFromPageCache(uint64_t offset, uint64_t size) const {
   const uint64_t end = AlignUp(offset + size, uint64_t{kDirectAlignment});
   static_cast<void>(
       ::posix_fadvise(fd(), static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED));
+}
+
+Result<std::vector<FileIdentity>> IdentitiesOf(std::span<const std::string> paths) {
+  std::vector<FileIdentity> identities;
+  for (const std::string& path : paths) {
+    SLUICE_TRY_ASSIGN(const File file, File::Open(path));
+    identities.push_back(file.identity());
+  }
+  return identities;
 }
 
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t max_bytes) {

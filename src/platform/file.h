@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -67,8 +68,8 @@ class File {
   // One read: the bytes that it gave, which may be fewer than asked for and are 0 at the end; or −errno.
   int64_t PreadOnce(uint64_t offset, std::span<std::byte> buffer) const;
 
-  // Copies what the page cache holds of this range, up to the first byte that it does not hold, and reads nothing from
-  // storage; returns the number of bytes. Not for kDirect.
+  // Copies what the page cache holds of this range, up to the first byte that it does not hold, and reads
+  // nothing from storage; returns the number of bytes. Not for kDirect.
   size_t CopyFromPageCache(uint64_t offset, std::span<std::byte> buffer) const;
 
   // Tells the kernel not to read ahead of what is asked for.
@@ -85,6 +86,9 @@ class File {
   std::string path_;
   FileIdentity identity_;
 };
+
+// Which files these paths lead to. Errors: those of File::Open.
+Result<std::vector<FileIdentity>> IdentitiesOf(std::span<const std::string> paths);
 
 // The whole contents of a file, pipe or /proc entry. Errors: as File::Open, but pipes and devices are read
 // too; kResourceExhausted when there are more than max_bytes.

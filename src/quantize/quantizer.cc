@@ -176,13 +176,9 @@ Result<QuantizeReport> Quantize(const gguf::GgufFile& source, const QuantizeOpti
 Result<QuantizeReport> QuantizeFile(const std::string& input, const std::string& output,
                                     const QuantizeOptions& options, parallel::ThreadPool& pool) {
   SLUICE_TRY_ASSIGN(const gguf::GgufFile source, gguf::GgufFile::Open(input));
-  std::vector<std::string> paths = options.other_inputs;
-  for (const gguf::Shard& shard : source.shards()) paths.push_back(shard.path);
-  std::vector<platform::FileIdentity> inputs;
-  for (const std::string& path : paths) {
-    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(path));
-    inputs.push_back(file.identity());
-  }
+  std::vector<std::string> paths = source.Paths();
+  paths.insert(paths.end(), options.other_inputs.begin(), options.other_inputs.end());
+  SLUICE_TRY_ASSIGN(const auto inputs, platform::IdentitiesOf(paths));
   return Quantize(source, options, pool,
                   [&](uint64_t file_bytes) { return gguf::CreateFileSink(output, file_bytes, inputs); });
 }
