@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "eval/base_run.h"
+#include "gguf/builder.h"
 
 namespace sluice::eval {
 
@@ -48,21 +49,8 @@ inline std::vector<std::byte> WriteRun(const BaseRun& run, const std::vector<std
   return bytes;
 }
 
-// Holds the bytes that it gives.
-class BytesSource final : public gguf::ByteSource {
- public:
-  explicit BytesSource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  uint64_t size() const override { return bytes_.size(); }
-  Status ReadAt(uint64_t offset, std::span<std::byte> out) const override {
-    return gguf::MemorySource(bytes_).ReadAt(offset, out);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
 inline Result<BaseRunReader> OpenRun(std::vector<std::byte> bytes) {
-  return BaseRunReader::Open(std::make_unique<BytesSource>(std::move(bytes)));
+  return BaseRunReader::Open(std::make_unique<gguf::testing::OwningSource>(std::move(bytes)));
 }
 
 }  // namespace sluice::eval
