@@ -1,13 +1,16 @@
 // Reads arbitrary bytes as a GGUF file, through every purpose, and uses what it claims to hold: all metadata
-// by every typed accessor, an override, and the first blocks of every tensor of a known type. Seeds:
-// gguf_seeds.
+// by every typed accessor, an override, and the first blocks of every tensor of a known type; writes it
+// again, whole and in parts. Seeds: gguf_seeds.
 #include <algorithm>
 #include <vector>
 
 #include "base/check.h"
+#include "base/units.h"
 #include "formats/decode.h"
 #include "gguf/overrides.h"
 #include "gguf/reader.h"
+#include "gguf/repack.h"
+#include "gguf/split.h"
 
 namespace sluice::gguf {
 namespace {
@@ -54,6 +57,28 @@ void UseTensors(const GgufFile& file) {
   }
 }
 
+// What was read can be written again, whole and in parts, and is the same then.
+void WriteAgain(const GgufFile& file) {
+  if (file.tensor_bytes() > kMiB) return;
+  std::vector<std::byte> whole;
+  const auto repacked = Repack(file, file.metadata().Copy(), {.alignment = 64}, [&](uint64_t) {
+    return Result<std::unique_ptr<ByteSink>>(std::make_unique<MemorySink>(&whole));
+  });
+  if (repacked) {
+    const auto again = GgufFile::Open("again", Purpose::kUse, [&](const std::string&) {
+      return Result<std::unique_ptr<ByteSource>>(std::make_unique<MemorySource>(whole));
+    });
+    SLUICE_CHECK(again.has_value() && again->tensors().size() == file.tensors().size());
+    SLUICE_CHECK(ReadChecksums(again->metadata(), again->tensors().size())->has_value());
+  }
+  const auto parts = PlanParts(file, 8 * kKiB);
+  if (!parts) return;
+  std::vector<std::vector<std::byte>> bytes(parts->size());
+  (void)Split(file, *parts, {}, [&](size_t index, size_t, uint64_t) {
+    return Result<std::unique_ptr<ByteSink>>(std::make_unique<MemorySink>(&bytes[index]));
+  });
+}
+
 }  // namespace
 }  // namespace sluice::gguf
 
@@ -67,6 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto file = gguf::GgufFile::Open("model-00001-of-00002.gguf", purpose, opener);
     if (!file) continue;
     gguf::UseTensors(*file);
+    if (purpose == gguf::Purpose::kUse) gguf::WriteAgain(*file);
     gguf::UseMetadata(*file);
   }
   return 0;

@@ -32,12 +32,16 @@ void AddImatrix(CLI::App& app, Action& action);
 void AddInspect(CLI::App& app, Action& action);
 void AddList(CLI::App& app, Action& action);
 void AddLogits(CLI::App& app, Action& action);
+void AddMerge(CLI::App& app, Action& action);
+void AddPack(CLI::App& app, Action& action);
 void AddPlan(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
 void AddQuantize(CLI::App& app, Action& action);
 void AddRun(CLI::App& app, Action& action);
+void AddSplit(CLI::App& app, Action& action);
 void AddSynth(CLI::App& app, Action& action);
 void AddTemplate(CLI::App& app, Action& action);
 void AddTokenize(CLI::App& app, Action& action);
+void AddVerify(CLI::App& app, Action& action);
 
 }  // namespace sluice::app

@@ -56,6 +56,10 @@ int Main(int argc, char** argv) {
   AddConvert(app, action);
   AddQuantize(app, action);
   AddImatrix(app, action);
+  AddPack(app, action);
+  AddSplit(app, action);
+  AddMerge(app, action);
+  AddVerify(app, action);
   if (argc <= 1) {
     std::printf("%s", kWelcome);
     return kExitOk;

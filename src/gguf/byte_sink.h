@@ -3,6 +3,7 @@
 // One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "platform/file.h"
 
@@ -20,6 +22,11 @@ class ByteSink {
  public:
   virtual ~ByteSink() = default;
   virtual Status Write(std::span<const std::byte> bytes) = 0;
+  // Replaces bytes that were written before: offset + size is at most what was written. For what a header can
+  // say only when the data is known.
+  virtual Status Rewrite(uint64_t offset, std::span<const std::byte> bytes) = 0;
+  // Makes what is written last, still without a name, and keeps no memory for more.
+  virtual Status Sync() = 0;
   // Everything is written; makes it last. A sink that is destroyed before that leaves nothing behind.
   virtual Status Commit() = 0;
 };
@@ -40,6 +47,12 @@ class MemorySink final : public ByteSink {
     bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
     return {};
   }
+  Status Rewrite(uint64_t offset, std::span<const std::byte> bytes) override {
+    SLUICE_CHECK(offset <= bytes_->size() && bytes.size() <= bytes_->size() - offset);
+    std::ranges::copy(bytes, bytes_->begin() + static_cast<std::ptrdiff_t>(offset));
+    return {};
+  }
+  Status Sync() override { return {}; }
   Status Commit() override { return {}; }
 
  private:

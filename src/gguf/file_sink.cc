@@ -8,6 +8,10 @@ class FileSink final : public ByteSink {
  public:
   explicit FileSink(platform::AtomicWriter writer) : writer_(std::move(writer)) {}
   Status Write(std::span<const std::byte> bytes) override { return writer_.Write(bytes); }
+  Status Rewrite(uint64_t offset, std::span<const std::byte> bytes) override {
+    return writer_.Pwrite(offset, bytes);
+  }
+  Status Sync() override { return writer_.Sync(); }
   Status Commit() override { return writer_.Commit(); }
 
  private:

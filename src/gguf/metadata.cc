@@ -241,6 +241,12 @@ Result<std::vector<uint32_t>> Metadata::GetU32PerLayer(std::string_view key, uin
   return result;
 }
 
+Metadata Metadata::Copy() const {
+  Metadata copy;
+  for (const Entry& entry : entries_) copy.Set(entry);
+  return copy;
+}
+
 void Metadata::Set(const Entry& entry) {
   // Key and payload get a block of their own, so that views handed out earlier stay valid.
   auto bytes = std::make_unique<std::byte[]>(entry.key.size() + entry.payload.size());
@@ -279,6 +285,7 @@ void Metadata::SetArray(std::string_view key, ValueType element_type, size_t cou
   Set({key, ValueType::kArray, element_type, count, payload});
 }
 
+void Metadata::SetU16(std::string_view key, uint16_t value) { SetScalar(key, ValueType::kU16, &value); }
 void Metadata::SetU32(std::string_view key, uint32_t value) { SetScalar(key, ValueType::kU32, &value); }
 void Metadata::SetI32(std::string_view key, int32_t value) { SetScalar(key, ValueType::kI32, &value); }
 void Metadata::SetU64(std::string_view key, uint64_t value) { SetScalar(key, ValueType::kU64, &value); }
@@ -311,6 +318,9 @@ void Metadata::SetU32s(std::string_view key, std::span<const uint32_t> values) {
 }
 void Metadata::SetI32s(std::string_view key, std::span<const int32_t> values) {
   SetArray(key, ValueType::kI32, values.size(), std::as_bytes(values));
+}
+void Metadata::SetU64s(std::string_view key, std::span<const uint64_t> values) {
+  SetArray(key, ValueType::kU64, values.size(), std::as_bytes(values));
 }
 void Metadata::SetF32s(std::string_view key, std::span<const float> values) {
   SetArray(key, ValueType::kF32, values.size(), std::as_bytes(values));

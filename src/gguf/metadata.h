@@ -112,6 +112,9 @@ class Metadata {
   // Takes entries whose views point into `storage`. Error: kCorrupt, naming a key that is there twice.
   static Result<Metadata> Adopt(std::unique_ptr<std::byte[]> storage, std::vector<Entry> entries);
 
+  // The same entries in storage of their own.
+  Metadata Copy() const;
+
   std::span<const Entry> entries() const { return entries_; }
   const Entry* Find(std::string_view key) const;  // null when absent; valid until the next change
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
@@ -138,6 +141,7 @@ class Metadata {
   Result<std::vector<uint32_t>> GetU32PerLayer(std::string_view key, uint32_t layers) const;
 
   // Changes. A key that exists is replaced in its place, else the pair goes to the end.
+  void SetU16(std::string_view key, uint16_t value);
   void SetU32(std::string_view key, uint32_t value);
   void SetI32(std::string_view key, int32_t value);
   void SetU64(std::string_view key, uint64_t value);
@@ -149,6 +153,7 @@ class Metadata {
   void SetStrings(std::string_view key, std::span<const std::string> values);
   void SetU32s(std::string_view key, std::span<const uint32_t> values);
   void SetI32s(std::string_view key, std::span<const int32_t> values);
+  void SetU64s(std::string_view key, std::span<const uint64_t> values);
   void SetF32s(std::string_view key, std::span<const float> values);
   // A copy of an entry, perhaps from another file.
   void Set(const Entry& entry);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "gguf/checksums.h"
 
 namespace sluice::gguf {
 namespace {
@@ -35,8 +36,14 @@ class Bytes {
 
 }  // namespace
 
+uint64_t DirectoryBytes(const Tensor& tensor) {
+  return sizeof(uint64_t) + tensor.name.size() + sizeof(uint32_t) + tensor.n_dims * sizeof(uint64_t) +
+         sizeof(uint32_t) + sizeof(uint64_t);
+}
+
 Writer::Writer(Metadata metadata) : metadata_(std::move(metadata)) {
-  for (const std::string_view key : {"split.no", "split.count", "split.tensors.count"}) metadata_.Remove(key);
+  for (const std::string_view key : {kSplitNo, kSplitCount, kSplitTensors}) metadata_.Remove(key);
+  RemoveChecksums(metadata_);
   metadata_.SetString("sluice.writer.name", "sluice");
   metadata_.SetString("sluice.writer.version", SLUICE_VERSION);
 }
@@ -101,9 +108,15 @@ std::vector<std::byte> Writer::MakeHeader(uint64_t alignment) const {
   return header.Take();
 }
 
+Result<uint64_t> Writer::HeaderBytes() const {
+  SLUICE_TRY_ASSIGN(const uint64_t alignment, Alignment());
+  return uint64_t{MakeHeader(alignment).size()};
+}
+
 Result<uint64_t> Writer::FileBytes() const {
   SLUICE_TRY_ASSIGN(const uint64_t alignment, Alignment());
-  uint64_t size = AlignUp(MakeHeader(alignment).size(), alignment);
+  SLUICE_TRY_ASSIGN(const uint64_t header_bytes, HeaderBytes());
+  uint64_t size = AlignUp(header_bytes, alignment);
   for (const Tensor& tensor : tensors_) size += AlignUp(tensor.size_bytes, alignment);
   return size;
 }
@@ -112,6 +125,7 @@ Status Writer::Begin(ByteSink& sink) {
   SLUICE_CHECK(sink_ == nullptr);
   SLUICE_TRY_ASSIGN(alignment_, Alignment());
   const std::vector<std::byte> header = MakeHeader(alignment_);
+  header_bytes_ = header.size();
   sink_ = &sink;
   SLUICE_TRY(sink_->Write(header));
   position_ = header.size();
@@ -131,8 +145,14 @@ Status Writer::WriteData(std::span<const std::byte> bytes) {
   return Pad();
 }
 
+Status Writer::RewriteHeader() {
+  const std::vector<std::byte> header = MakeHeader(alignment_);
+  SLUICE_CHECK(sink_ != nullptr && header.size() == header_bytes_);
+  return sink_->Rewrite(0, header);
+}
+
 Status Writer::Finish() {
-  SLUICE_CHECK(sink_ != nullptr && current_ == tensors_.size());
+  SLUICE_CHECK(sink_ != nullptr && done());
   return sink_->Commit();
 }
 

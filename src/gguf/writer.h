@@ -9,8 +9,9 @@
 //   SLUICE_TRY(writer.WriteData(bytes));   // as often as it takes
 //   SLUICE_TRY(writer.Finish());
 //
-// Written files carry sluice.writer.name and sluice.writer.version, and no split.* keys: they are whole. The
-// alignment of tensor data is general.alignment's, 32 by default.
+// Written files carry sluice.writer.name and sluice.writer.version. split.* keys and checksums that the
+// metadata came with are left out: they were those of another file. The alignment of tensor data is
+// general.alignment's, 32 by default.
 //
 // One thread at a time. The sink must outlive the writer.
 #pragma once
@@ -31,11 +32,14 @@
 
 namespace sluice::gguf {
 
+// What a tensor takes in the header's directory.
+uint64_t DirectoryBytes(const Tensor& tensor);
+
 class Writer {
  public:
   explicit Writer(Metadata metadata);
 
-  // Until Begin.
+  // Until Begin; from there on values may change, but not what the header takes (RewriteHeader).
   Metadata& metadata() { return metadata_; }
   // dims: [columns, rows, …], one to four. Errors: kInvalidArgument for a name that was added before;
   // kCorrupt for dims that ComputeSize refuses.
@@ -45,14 +49,19 @@ class Writer {
   }
 
   std::span<const Tensor> tensors() const { return tensors_; }
-  // Of the finished file. Error: kInvalidArgument when general.alignment makes no sense.
+  // Of the header with the tensors added so far, and of the finished file. Error: kInvalidArgument when
+  // general.alignment makes no sense.
+  Result<uint64_t> HeaderBytes() const;
   Result<uint64_t> FileBytes() const;
 
   // Writes the header.
   Status Begin(ByteSink& sink);
   // The next bytes of the tensor that is being written; they must not reach beyond it.
   Status WriteData(std::span<const std::byte> bytes);
+  // Writes the header again: for values that are known when the data is.
+  Status RewriteHeader();
   // All data must have been written.
+  bool done() const { return current_ == tensors_.size(); }
   Status Finish();
 
  private:
@@ -65,6 +74,7 @@ class Writer {
   std::vector<Tensor> tensors_;
   ByteSink* sink_ = nullptr;
   uint64_t alignment_ = 0;
+  uint64_t header_bytes_ = 0;
   uint64_t position_ = 0;  // in the file
   size_t current_ = 0;     // tensor that the next data belongs to
   uint64_t written_ = 0;   // bytes of it
