@@ -21,10 +21,12 @@ Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfi
     prefill += Seconds(static_cast<double>(type.multiplications), rate.prefill_multiplications_per_second);
   }
   const double storage_rate = device.StorageFor(plan.store).bytes_per_second;
-  const double storage = Seconds(static_cast<double>(plan.streamed_bytes), storage_rate);
+  const bool ring = plan.store.residency == Residency::kPin;
+  const double storage = Seconds(static_cast<double>(plan.streamed_bytes),
+                                 storage_rate * (ring ? kRingShare : kFreshMemoryShare));
   // The first pass brings all weights. Where storage was not measured, and needn't be, nothing is said of it.
   const double loading =
-      std::max(storage, storage_rate > 0 ? static_cast<double>(facts.swept_bytes()) / storage_rate : 0);
+      storage_rate > 0 ? Seconds(static_cast<double>(facts.swept_bytes()), storage_rate * kFreshMemoryShare) : storage;
   // Half of the work of attention is on keys, half on values.
   const double rate =
       2 / (1 / device.AttentionRateOf(plan.kv.k_type) + 1 / device.AttentionRateOf(plan.kv.v_type));

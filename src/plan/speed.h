@@ -15,6 +15,11 @@ inline constexpr int64_t kSpeedPrompt = 2000;
 inline constexpr int64_t kSpeedAnswer = 200;
 inline constexpr double kFluentSeconds = 0.2;  // a token, at most
 
+// What storage gives a model, of what it gives when nobody does anything but read: into a ring while processors go through what has
+// come, and into memory that no cache holds (weights that stay, the blocks of an lru). Measured: docs/streaming.md.
+inline constexpr double kRingShare = 0.9;
+inline constexpr double kFreshMemoryShare = 0.7;
+
 struct Speed {
   double storage_seconds = 0;  // of one decoding pass
   double compute_seconds = 0;
