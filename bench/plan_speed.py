@@ -3,8 +3,8 @@
 
     bench/plan_speed.py [--model F.gguf | --shape tinyllama-1.1b --type Q4_K_M] [--memory 300M] [--kv f16,q8_0,q8_0/q4_0,q4_0]
 
-The device is measured first, into a cache folder of its own. Then, for each residency and KV type: answering behind the prompt
-that the plan speaks of and reading it (`bench`, medians), and the time to the first token of a program that starts with the
+For each residency and KV type the device is measured anew, into a cache folder of its own (a machine that is shared changes from
+minute to minute), then: answering behind the prompt that the plan speaks of and reading it (`bench`, medians), and the time to the first token of a program that starts with the
 file cold (`run`, median; its prompt has as many tokens within a few, which are reckoned off). Prints planned, measured and
 measured / planned for each.
 """
@@ -50,7 +50,7 @@ class Speeds:
     def compare(self, mode, kv):
         memory = os.path.getsize(self.path) + 2 * GIB if mode == "resident" else self.args.memory
         flags = ["--residency", mode, "--memory", str(memory), "-c", str(self.args.context), *kv_flags(kv)]
-        planned = self.json("plan", flags)["speed"]
+        planned = self.json("plan", ["--measure", *flags])["speed"]
         drop_from_page_cache(self.path)
         bench = self.json("bench", [*flags, "--no-roof", "-p", str(self.prompt), "-n", str(self.args.tokens), "-d",
                                     str(self.depth), "--repetitions", str(self.args.repetitions)])
@@ -78,7 +78,6 @@ def main():
     with model_file(args.sluice, args.model, args.shape, args.type) as path, tempfile.TemporaryDirectory() as cache:
         args.memory = args.memory or os.path.getsize(path) // 2
         speeds = Speeds(args, path, cache)
-        speeds.json("plan", ["--measure"])
         print(f"{'':>20}  {'answering, tok/s':>26}  {'the prompt, tok/s':>26}  {'first token, s':>26}")
         print(f"{'weights':>9} {'KV':>10}" + f"  {'plan':>9} {'measured':>9} {'ratio':>6}" * 3)
         for kv in args.kv.split(","):
