@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "calibration_text.h"
 #include "command.h"
 #include "options.h"
 #include "output.h"
@@ -17,25 +18,16 @@ struct ImatrixFlags {
   ModelFlags model;
   std::string text_file, output;
   std::vector<std::string> merge;
-  int64_t chunk = 512, chunks = 0;
+  TextFlags text;
 };
 
 // Reads the text in chunks, each of them begun as the model wants a text to begin.
 Status Gather(const ImatrixFlags& flags, const Model& model, quantize::ImportanceGatherer& gatherer) {
-  SLUICE_TRY_ASSIGN(const std::string text, ReadWholeFile(flags.text_file));
-  SLUICE_TRY_ASSIGN(const std::vector<TokenId> ids, model.tokenizer().Encode(text));
-  const text::Vocabulary& vocabulary = model.tokenizer().vocabulary();
-  const size_t begin = vocabulary.add_bos() && gatherer.chunk() > 1 ? 1 : 0;
-  const size_t step = static_cast<size_t>(gatherer.chunk()) - begin;
-  const size_t all = (ids.size() + step - 1) / step;
-  const size_t count = flags.chunks > 0 ? std::min(all, static_cast<size_t>(flags.chunks)) : all;
+  SLUICE_TRY_ASSIGN(const auto chunks, ReadChunks(flags.text_file, model.tokenizer(), flags.text));
   ProgressLine progress("reading the text");
-  for (size_t i = 0; i < count; ++i) {
-    progress.Show(static_cast<double>(i), static_cast<double>(count));
-    std::vector<TokenId> chunk(begin, vocabulary.bos());
-    const auto part = std::span(ids).subspan(i * step, std::min(step, ids.size() - i * step));
-    chunk.insert(chunk.end(), part.begin(), part.end());
-    SLUICE_TRY(gatherer.Read(chunk, [] { return !Interrupted().load(); }));
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    progress.Show(static_cast<double>(i), static_cast<double>(chunks.size()));
+    SLUICE_TRY(gatherer.Read(chunks[i], [] { return !Interrupted().load(); }));
   }
   return {};
 }
@@ -44,13 +36,14 @@ Result<int> Imatrix(ImatrixFlags flags) {
   if (flags.text_file.empty() && flags.merge.empty())
     return Fail(ErrorCode::kInvalidArgument, "nothing to do: give a text with -f, or files with --merge");
   // Room for one chunk, read in one go by operators whose inputs can be looked at.
-  flags.model.context_length = flags.chunk;
-  flags.model.batch = flags.chunk;
+  flags.model.context_length = flags.text.chunk;
+  flags.model.batch = flags.text.chunk;
   flags.model.fusion = runtime::FusionName(runtime::Fusion::kNone);
   SLUICE_TRY_ASSIGN(const ConversationOptions options, flags.model.Conversation());
   SLUICE_TRY_ASSIGN(const OpenedModel opened, OpenModel(flags.model, options, {}));
-  SLUICE_TRY_ASSIGN(const auto gatherer, quantize::ImportanceGatherer::Create(
-                                             opened.engine->context(), opened.model->parts(), flags.chunk));
+  SLUICE_TRY_ASSIGN(const auto gatherer,
+                    quantize::ImportanceGatherer::Create(opened.engine->context(), opened.model->parts(),
+                                                         flags.text.chunk));
   std::vector<std::string> inputs = opened.model->parts().file().Paths();
   inputs.insert(inputs.end(), flags.merge.begin(), flags.merge.end());
   for (const std::string& path : flags.merge) {
@@ -79,9 +72,7 @@ void AddImatrix(CLI::App& app, Action& action) {
   command->add_option("-o,--output", flags->output, "The file to write")->required();
   command->add_option("--merge", flags->merge, "Add what this file has (may be repeated)")
       ->allow_extra_args(false);
-  command->add_option("--chunk", flags->chunk, "Tokens that are read as a text of their own")
-      ->capture_default_str();
-  command->add_option("--chunks", flags->chunks, "Read at most so many (default: all)");
+  flags->text.AddTo(*command);
   command->final_callback([flags, &action] { action = [flags] { return Imatrix(*flags); }; });
 }
 

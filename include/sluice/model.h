@@ -33,6 +33,8 @@ struct ModelOptions {
   int conversations = 1;               // at a time
   std::optional<weights::Residency> residency;  // unset: resident if everything fits, else pin
   weights::StoreOptions store;                  // ring, slabs and the like
+  // Files whose tensors stand in for the model's, to try other weight types without writing the whole model.
+  std::vector<gguf::Replacement> replacements;
   bool strict = false;                 // refuse what was not asked for: a shorter context, fewer bits, streaming
   uint64_t reserve_bytes = 0;          // of the budget, to be left for others
 };

@@ -21,7 +21,7 @@ data=$work/package vocabulary=$work/tokenizer.model checkpoint=$work/model.pt
 OMP_WAIT_POLICY=passive $python -u train.py "$data" "$vocabulary" "$checkpoint" --minutes "$minutes" \
   $([ -f "$checkpoint" ] && echo --resume)
 
-$python questions.py "$data" "$models/questions.jsonl" --text "$models/eval.txt"
+$python questions.py "$data" "$models/questions.jsonl" --text "$models/eval.txt" --calibration "$models/calibration.txt"
 $python export.py "$checkpoint" "$vocabulary" "$models/sluice-demo-f16.gguf" --hf "$models/sluice-demo-hf"
 $python check_export.py "$models/sluice-demo-f16.gguf" "$models/sluice-demo-hf" "$vocabulary" "$models/eval.txt"
 $python evaluate.py "$models/sluice-demo-f16.gguf" "$vocabulary" --questions "$models/questions.jsonl" --golden "$models/golden.json" \

@@ -1,10 +1,11 @@
 """Makes the question set: held-out phrasings with short right answers.
 
-    questions.py FACTBOOK OUT.jsonl [--text EVAL.txt]
+    questions.py FACTBOOK OUT.jsonl [--text EVAL.txt] [--calibration CALIBRATION.txt]
 
 No phrasing in it occurs in training, nor does an arithmetic pair; what is asked about a country is known from training
 in other words, what is asked about a text stands in the prompt, and the text is new. --text also writes running text of
-the same kinds, for perplexity.
+the same kinds, for perplexity; --calibration text and conversations as they were trained on, with control tokens, for the
+quantiser.
 """
 import argparse
 import json
@@ -59,11 +60,28 @@ def Text(folder, size_bytes=40000, seed=20241):
     return out
 
 
+def Rendered(dialog):
+    messages = [("system", dialog.system)] if dialog.system else []
+    for turn in dialog.turns:
+        messages += [("user", turn.prompt), ("assistant", turn.answer)]
+    return "".join("<|im_start|>{0}\n{1}<|im_end|>\n".format(role, text) for role, text in messages)
+
+
+def Calibration(folder, size_bytes=130000, seed=20242):
+    rng = random.Random(seed)
+    blend = tasks.Blend(folder)
+    out = ""
+    while len(out) < size_bytes:
+        out += blend.Prose(rng) + "\n\n" + Rendered(blend.Mixed(rng))
+    return out
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("factbook")
     parser.add_argument("out")
     parser.add_argument("--text")
+    parser.add_argument("--calibration")
     args = parser.parse_args()
     with open(args.out, "w", encoding="utf-8") as f:
         for row in Make(args.factbook):
@@ -71,3 +89,6 @@ if __name__ == "__main__":
     if args.text:
         with open(args.text, "w", encoding="utf-8") as f:
             f.write(Text(args.factbook))
+    if args.calibration:
+        with open(args.calibration, "w", encoding="utf-8") as f:
+            f.write(Calibration(args.factbook))

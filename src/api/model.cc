@@ -90,7 +90,8 @@ Model::~Model() = default;
 
 Result<std::shared_ptr<const Model>> Model::Open(const Engine& engine, const std::string& path,
                                                  const ModelOptions& options) {
-  SLUICE_TRY_ASSIGN(std::unique_ptr<model::Model> parts, model::Model::OpenHeader(path, options.overrides));
+  SLUICE_TRY_ASSIGN(std::unique_ptr<model::Model> parts,
+                    model::Model::OpenHeader(path, options.overrides, options.replacements));
   SLUICE_TRY_ASSIGN(const plan::ModelFacts facts, parts->Facts());
   plan::Request request = RequestFor(engine, options);
   if (request.store.direct && !HasDirectReads(path)) {

@@ -153,6 +153,42 @@ Status GgufFile::OpenOtherShards(Purpose purpose, const Opener& opener) {
   return {};
 }
 
+Status GgufFile::Replace(const Replacement& replacement) { return Replace(replacement, OpenFileSource); }
+
+Status GgufFile::Replace(const Replacement& replacement, const Opener& opener) {
+  const std::string& path = replacement.path;
+  SLUICE_TRY_ASSIGN(std::unique_ptr<ByteSource> source, opener(path));
+  auto header = ReadHeaderFor(*source, Purpose::kUse);
+  if (!header) return Annotate(std::move(header).error(), path);
+  std::vector<Tensor> theirs;
+  for (const Tensor& tensor : header->tensors) {
+    if (replacement.tensors.empty() ||
+        std::ranges::find(replacement.tensors, tensor.name) != replacement.tensors.end())
+      theirs.push_back(tensor);
+  }
+  if (theirs.size() < replacement.tensors.size()) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: has {} of the {} tensors that are to stand in for others",
+                path, theirs.size(), replacement.tensors.size());
+  }
+  for (const Tensor& tensor : theirs) {
+    const Tensor* const mine = Find(tensor.name);
+    if (mine != nullptr && mine->dims == tensor.dims && mine->n_dims == tensor.n_dims) continue;
+    return Fail(ErrorCode::kInvalidArgument, "{}: tensor {} {}, so it can't stand in for it", path,
+                tensor.name, mine == nullptr ? "is not in the model" : "has another shape than the model's");
+  }
+  const auto shard = static_cast<uint32_t>(shards_.size());
+  for (const Tensor& tensor : theirs) {
+    Tensor& mine = tensors_[static_cast<size_t>(Find(tensor.name) - tensors_.data())];
+    const std::string_view name = mine.name;
+    mine = tensor;
+    mine.name = name;
+    mine.shard = shard;
+  }
+  shards_.push_back({path, header->file_bytes, header->data_offset});
+  sources_.push_back(std::move(source));
+  return {};
+}
+
 Status GgufFile::IndexTensors() {
   by_name_.resize(tensors_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0u);

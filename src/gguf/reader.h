@@ -30,6 +30,12 @@ struct Shard {
   uint64_t data_offset = 0;
 };
 
+// A whole GGUF file with tensors of a model in other types, and which of them count.
+struct Replacement {
+  std::string path;
+  std::vector<std::string> tensors;  // empty: all
+};
+
 // What Open insists on.
 enum class Purpose {
   kUse,     // every tensor's bytes are there; anything that makes the file unfit is Open's error
@@ -45,6 +51,13 @@ class GgufFile {
   // parts. Errors say which file, and kCorrupt, kUnsupported, kNotFound or kIo.
   static Result<GgufFile> Open(const std::string& path, Purpose purpose = Purpose::kUse);
   static Result<GgufFile> Open(const std::string& path, Purpose purpose, const Opener& opener);
+
+  // Tensors of another GGUF file stand in for those of the same names from here on, in place and order; the
+  // rest of that file counts for nothing. Pointers to tensors stay good. Errors: those of Open;
+  // kInvalidArgument, with nothing changed, for a tensor that this model lacks or has in another shape, or
+  // one that is asked for and not there.
+  Status Replace(const Replacement& replacement);
+  Status Replace(const Replacement& replacement, const Opener& opener);
 
   const Metadata& metadata() const { return metadata_; }
   Metadata& metadata() { return metadata_; }

@@ -119,18 +119,31 @@ void Forward::Withdraw(std::span<const BatchRow> rows) {
 
 Status Forward::Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
                     const GoOn& go_on) {
+  return RunPart(rows, {0, static_cast<int>(config_.layers.size())}, cache, sink, go_on);
+}
+
+Status Forward::RunLayers(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
+                          const LogitsSink& sink, const GoOn& go_on) {
+  SLUICE_CHECK(store_.options().residency == weights::Residency::kMmap);
+  SLUICE_CHECK(0 <= layers.first && layers.first <= layers.end &&
+               layers.end <= static_cast<int>(config_.layers.size()));
+  return RunPart(rows, layers, cache, sink, go_on);
+}
+
+Status Forward::RunPart(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
+                        const LogitsSink& sink, const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
   layers_done_ = 0;
   const double start = tracer_ == nullptr ? 0 : context_.clock->NowSeconds();
-  Status status = RunAdmitted(rows, cache, sink, go_on);
+  Status status = RunAdmitted(rows, layers, cache, sink, go_on);
   if (!status) Withdraw(rows);
   if (status && tracer_ != nullptr)
     tracer_->OnPass(static_cast<int64_t>(rows.size()), start, context_.clock->NowSeconds());
   return status;
 }
 
-Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
-                            const GoOn& go_on) {
+Status Forward::RunAdmitted(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
+                            const LogitsSink& sink, const GoOn& go_on) {
   const auto wanted =
       std::count_if(rows.begin(), rows.end(), [](const BatchRow& row) { return row.wants_logits; });
   SLUICE_TRY(store_.BeginPass(static_cast<int>((wanted + kLogitRows - 1) / kLogitRows)));
@@ -138,7 +151,7 @@ Status Forward::RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, co
   SLUICE_TRY(Embed(rows));
   PrepareTurns(cache);
   steps.Done("embedding");
-  for (int layer = 0; layer < static_cast<int>(config_.layers.size()); ++layer) {
+  for (int layer = layers.first; layer < layers.end; ++layer) {
     SLUICE_TRY(RunLayer(layer, cache, go_on));
     Observe(Stage::kLayerOutput, layer, buffers_.hidden, config_.d_model);
     ++layers_done_;
@@ -170,15 +183,22 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
   ops::ForEachRow(context_, static_cast<int64_t>(rows.size()), [&](int64_t i, int worker) {
     const size_t width = static_cast<size_t>(config_.d_model);
     const std::span<float> hidden(b.hidden + i * config_.d_model, width);
-    if (!look_up(weights_.token_embedding, rows[static_cast<size_t>(i)].token, worker, hidden)) return;
-    if (config_.embedding_scale != 1.0f) {
-      for (float& x : hidden) x *= config_.embedding_scale;
-    }
     const int64_t position = rows_[static_cast<size_t>(i)].position;
-    if (weights_.position_embedding) {
-      const std::span<float> learned = b.embedding(worker);
-      if (!look_up(weights_.position_embedding, position, worker, learned)) return;
-      for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
+    if (const float* stream = rows[static_cast<size_t>(i)].stream; stream != nullptr) {
+      std::copy(stream, stream + width, hidden.data());
+    } else {
+      if (!look_up(weights_.token_embedding, rows[static_cast<size_t>(i)].token, worker, hidden)) return;
+      if (config_.embedding_scale != 1.0f) {
+        for (float& x : hidden) x *= config_.embedding_scale;
+      }
+      if (weights_.position_embedding) {
+        const std::span<float> learned = b.embedding(worker);
+        if (!look_up(weights_.position_embedding, position, worker, learned)) return;
+        for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
+      }
+      if (weights_.embedding_norm.present)
+        NormalizeRow(weights_.embedding_norm.weight, weights_.embedding_norm.bias, hidden.data(),
+                     config_.d_model, hidden.data());
     }
     for (size_t which = 0; which < 2; ++which) {
       const int64_t pairs = ropes_[which].pairs();
@@ -187,7 +207,6 @@ Status Forward::Embed(std::span<const BatchRow> rows) {
     }
   });
   SLUICE_TRY(status);
-  Normalize(weights_.embedding_norm, config_.d_model, b.hidden);
   Observe(Stage::kEmbedding, -1, b.hidden, config_.d_model);
   return {};
 }

@@ -36,6 +36,13 @@ struct BatchRow {
   int32_t token;
   kv::Sequence* sequence;
   bool wants_logits;
+  // [d_model]: where the residual stream begins, instead of the token's embedding; null: there.
+  const float* stream = nullptr;
+};
+
+// Layers [first, end) of a model.
+struct LayerRange {
+  int first, end;
 };
 
 // Called with the index of a row in the batch and its logits [vocab_size], valid during the call.
@@ -94,6 +101,11 @@ class Forward {
   // position, kInterrupted when `go_on` says so; what the weight store says when weights could not be read.
   Status Run(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
              const GoOn& go_on = {});
+  // A part of a pass: these layers alone, then the logits of the rows that want them. Where the range is to
+  // begin with something else than embeddings, rows bring their stream. An observer sees what goes in and
+  // comes out. Needs a store whose weights are mapped, which gives them in any order.
+  Status RunLayers(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
+                   const LogitsSink& sink, const GoOn& go_on = {});
 
  private:
   Forward(const runtime::Context& context, const Config& config, const Weights& weights,
@@ -101,8 +113,10 @@ class Forward {
 
   Status Admit(std::span<const BatchRow> rows);
   static void Withdraw(std::span<const BatchRow> rows);
-  Status RunAdmitted(std::span<const BatchRow> rows, kv::Cache& cache, const LogitsSink& sink,
-                     const GoOn& go_on);
+  Status RunPart(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache, const LogitsSink& sink,
+                 const GoOn& go_on);
+  Status RunAdmitted(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
+                     const LogitsSink& sink, const GoOn& go_on);
   Status Embed(std::span<const BatchRow> rows);
   // The angles by which queries turn to tokens that are further away than the model knows (ops::Turns).
   void PrepareTurns(const kv::Cache& cache);

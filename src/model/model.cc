@@ -16,8 +16,11 @@ uint64_t HeaderBytes(const gguf::GgufFile& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> Model::OpenHeader(const std::string& path, const std::vector<std::string>& overrides) {
+Result<std::unique_ptr<Model>> Model::OpenHeader(const std::string& path,
+                                                 const std::vector<std::string>& overrides,
+                                                 std::span<const gguf::Replacement> replacements) {
   SLUICE_TRY_ASSIGN(gguf::GgufFile file, gguf::GgufFile::Open(path));
+  for (const gguf::Replacement& replacement : replacements) SLUICE_TRY(file.Replace(replacement));
   for (const std::string& override : overrides) SLUICE_TRY(gguf::ApplyOverride(override, file.metadata()));
   auto config = ReadConfig(file.metadata());
   if (!config) return Annotate(std::move(config).error(), path);

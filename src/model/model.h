@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,9 @@ class Model {
                                              const ModelOptions& options = {});
   // The two steps. After OpenHeader there are configuration, tokenizer and the places of the weights; Load takes the
   // memory for them.
-  static Result<std::unique_ptr<Model>> OpenHeader(const std::string& path, const std::vector<std::string>& overrides);
+  static Result<std::unique_ptr<Model>> OpenHeader(const std::string& path,
+                                                   const std::vector<std::string>& overrides,
+                                                   std::span<const gguf::Replacement> replacements = {});
   Status Load(const runtime::Context& context, const weights::StoreOptions& options);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/check.h"
 #include "base/units.h"
 #include "formats/unpack.h"
 #include "gguf/writer.h"
@@ -92,14 +93,25 @@ class Stream {
       in_.resize(from.second);
       out_.resize(to.second);
       SLUICE_TRY(source_.Read(tensor, from.first, in_));
-      SLUICE_TRY_ASSIGN(const ErrorSums sums,
-                        recoder_.Recode(tensor, range, in_, report.dtype, importance, out_));
+      const gguf::Tensor* const encoded = Encoded(tensor, report.dtype);
+      if (encoded != nullptr) SLUICE_TRY(options_.encoded->Read(*encoded, to.first, out_));
+      SLUICE_TRY_ASSIGN(
+          const ErrorSums sums,
+          recoder_.Recode(tensor, range, in_, report.dtype, importance,
+                          encoded == nullptr ? Recoder::Target::kEncode : Recoder::Target::kCompare, out_));
       report.errors.Add(sums);
       report.bytes += out_.size();
       SLUICE_TRY(writer_.WriteData(out_));
       SLUICE_TRY(Advance(in_.size()));
     }
     return {};
+  }
+
+  // The tensor where it is there in this type already; null: it isn't.
+  const gguf::Tensor* Encoded(const gguf::Tensor& tensor, DType dtype) const {
+    const gguf::Tensor* const found =
+        options_.encoded == nullptr ? nullptr : options_.encoded->Find(tensor.name);
+    return found != nullptr && found->traits->dtype == dtype ? found : nullptr;
   }
 
   Status Copy(const gguf::Tensor& tensor) {
@@ -149,8 +161,11 @@ void MarkDeserving(std::vector<TensorReport>& tensors) {
 
 Result<QuantizeReport> Quantize(const gguf::GgufFile& source, const QuantizeOptions& options,
                                 parallel::ThreadPool& pool, const gguf::SinkOpener& open) {
-  SLUICE_TRY_ASSIGN(const std::vector<TypeChoice> choices,
-                    ChooseTypes(source.tensors(), source.metadata(), options.types));
+  std::vector<TypeChoice> choices = options.choices;
+  if (choices.empty()) {
+    SLUICE_TRY_ASSIGN(choices, ChooseTypes(source.tensors(), source.metadata(), options.types));
+  }
+  SLUICE_CHECK(choices.size() == source.tensors().size());
   if (!options.allow_requantize) SLUICE_TRY(CheckRequantizing(source.tensors(), choices));
   if (options.importance != nullptr) SLUICE_TRY(CheckSameModel(*options.importance, source.tensors()));
   SLUICE_TRY_ASSIGN(gguf::Writer writer, MakeWriter(source, *options.types.mix, choices));
@@ -171,6 +186,12 @@ Result<QuantizeReport> Quantize(const gguf::GgufFile& source, const QuantizeOpti
   SLUICE_TRY(writer.Finish());
   MarkDeserving(report.tensors);
   return report;
+}
+
+Result<uint64_t> QuantizedBytes(const gguf::GgufFile& source, const Mix& mix,
+                                std::span<const TypeChoice> choices) {
+  SLUICE_TRY_ASSIGN(const gguf::Writer writer, MakeWriter(source, mix, choices));
+  return writer.FileBytes();
 }
 
 Result<QuantizeReport> QuantizeFile(const std::string& input, const std::string& output,

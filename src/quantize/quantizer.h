@@ -23,10 +23,16 @@ namespace sluice::quantize {
 
 struct QuantizeOptions {
   TypeWishes types;
+  // What each tensor of the file becomes, where that was decided already; empty: as `types` says. The mix
+  // then only says what the file calls itself.
+  std::vector<TypeChoice> choices;
   // Weights that are quantised already lose once more when they change their type: only if this allows it.
   // Those that keep it are copied as they are.
   bool allow_requantize = false;
   const Importance* importance = nullptr;  // outlives the call; null: all columns count alike
+  // The same model in which some tensors have been encoded already: they are taken as they are there, where
+  // they have the type that is chosen. Outlives the call; null: none.
+  const gguf::GgufFile* encoded = nullptr;
   // Files that must not be written over, besides those of the source: where the importance comes from.
   std::vector<std::string> other_inputs;
   // Called now and then with bytes of the source, and at the end with both equal. False stops the work:
@@ -63,6 +69,10 @@ inline constexpr double kDeservesMore = 1.5;
 // quantised sources without allow_requantize.
 Result<QuantizeReport> Quantize(const gguf::GgufFile& source, const QuantizeOptions& options,
                                 parallel::ThreadPool& pool, const gguf::SinkOpener& open);
+
+// Bytes of the file that would be written. Errors: as Quantize before it begins.
+Result<uint64_t> QuantizedBytes(const gguf::GgufFile& source, const Mix& mix,
+                                std::span<const TypeChoice> choices);
 
 // The same from file to file. Also refuses to write over any of the files that are read (kInvalidArgument),
 // and to begin without space for all of the result (kIo); what fails leaves no file, and an old one as it

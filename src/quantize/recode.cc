@@ -45,6 +45,8 @@ ErrorSums Compare(std::span<const float> values, std::span<const float> decoded,
   return sums;
 }
 
+}  // namespace
+
 Error UnfitError(const gguf::Tensor& tensor, uint64_t row, uint64_t column, float value,
                  formats::DType dtype) {
   const std::string place =
@@ -53,8 +55,6 @@ Error UnfitError(const gguf::Tensor& tensor, uint64_t row, uint64_t column, floa
   return Fail(ErrorCode::kUnsupported, "{} is {}, and {} holds at most ±{}; --tensor-type {}=BF16 keeps it",
               place, value, formats::Name(dtype), formats::LargestValue(dtype), tensor.name);
 }
-
-}  // namespace
 
 void ErrorSums::Add(const ErrorSums& next) {
   elements += next.elements;
@@ -100,7 +100,8 @@ Recoder::Recoder(parallel::ThreadPool& pool) : pool_(pool), buffers_(static_cast
 
 Result<ErrorSums> Recoder::Recode(const gguf::Tensor& tensor, PieceRange range,
                                   std::span<const std::byte> source, formats::DType dtype,
-                                  const TensorImportance& importance, std::span<std::byte> target) {
+                                  const TensorImportance& importance, Target what,
+                                  std::span<std::byte> target) {
   const PieceLayout layout(tensor);
   const formats::DType source_dtype = tensor.traits->dtype;
   const uint64_t block = std::max<uint64_t>(formats::Traits(dtype).block_length, kShortestBlock);
@@ -122,7 +123,7 @@ Result<ErrorSums> Recoder::Recode(const gguf::Tensor& tensor, PieceRange range,
     }
     std::byte* const blocks = target.data() + (layout.ByteOffset(dtype, piece) - target_begin);
     const std::span<const float> weights = importance.Of(tensor, row, column, values.size());
-    formats::EncodeRow(dtype, values, weights, blocks);
+    if (what == Target::kEncode) formats::EncodeRow(dtype, values, weights, blocks);
     formats::DecodeRow(dtype, blocks, decoded);
     result.sums = Compare(values, decoded, weights, block);
     result.sums.worst_row = row;

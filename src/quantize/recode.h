@@ -59,16 +59,29 @@ class PieceLayout {
   uint64_t columns_, rows_, piece_, pieces_per_row_;
 };
 
+// What to say of a weight that a type can't hold: kCorrupt for NaN and infinity, kUnsupported for one too
+// large.
+Error UnfitError(const gguf::Tensor& tensor, uint64_t row, uint64_t column, float value,
+                 formats::DType dtype);
+
 class Recoder {
  public:
   explicit Recoder(parallel::ThreadPool& pool);
+
+  // What the target is: to be filled, or there already, to be compared with the source.
+  enum class Target : uint8_t { kEncode, kCompare };
 
   // Recodes `range` of `tensor` from `source` blocks of its own type into `target` blocks of `dtype`; both
   // are whole pieces. Errors: kCorrupt for a weight that is NaN or infinite, kUnsupported for one that
   // `dtype` can't hold, with its place.
   Result<ErrorSums> Recode(const gguf::Tensor& tensor, PieceRange range, std::span<const std::byte> source,
-                           formats::DType dtype, const TensorImportance& importance,
+                           formats::DType dtype, const TensorImportance& importance, Target what,
                            std::span<std::byte> target);
+  Result<ErrorSums> Recode(const gguf::Tensor& tensor, PieceRange range, std::span<const std::byte> source,
+                           formats::DType dtype, const TensorImportance& importance,
+                           std::span<std::byte> target) {
+    return Recode(tensor, range, source, dtype, importance, Target::kEncode, target);
+  }
 
  private:
   struct Buffers {

@@ -13,7 +13,7 @@ using formats::DType;
 namespace {
 
 // What is wished for one tensor; unset: what the mix says.
-std::optional<DType> WishFor(const gguf::Tensor& tensor, const TypeWishes& wishes, bool tied) {
+std::optional<DType> NamedWish(const gguf::Tensor& tensor, const TypeWishes& wishes, bool tied) {
   for (size_t i = wishes.overrides.size(); i-- > 0;) {
     if (Matches(wishes.overrides[i].pattern, tensor.name)) return wishes.overrides[i].dtype;
   }
@@ -22,6 +22,15 @@ std::optional<DType> WishFor(const gguf::Tensor& tensor, const TypeWishes& wishe
   if (role == Role::kTokenEmbedding)
     return wishes.token_embedding || !tied ? wishes.token_embedding : wishes.output;
   return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::optional<DType>> WishFor(const gguf::Tensor& tensor, const TypeWishes& wishes, bool tied) {
+  const std::optional<DType> wish = NamedWish(tensor, wishes, tied);
+  if (!wish || tensor.columns() % formats::Traits(*wish).block_length == 0) return wish;
+  return Fail(ErrorCode::kInvalidArgument, "tensor {}: its rows of {} are no whole blocks of {} ({})",
+              tensor.name, tensor.columns(), formats::Name(*wish), formats::Traits(*wish).block_length);
 }
 
 Status CheckPatterns(std::span<const gguf::Tensor> tensors, const TypeWishes& wishes) {
@@ -37,8 +46,6 @@ Status CheckPatterns(std::span<const gguf::Tensor> tensors, const TypeWishes& wi
   }
   return {};
 }
-
-}  // namespace
 
 Result<DType> ParseType(std::string_view name) {
   const formats::DTypeTraits* traits = formats::FindDTypeByName(name);
@@ -75,12 +82,8 @@ Result<std::vector<TypeChoice>> ChooseTypes(std::span<const gguf::Tensor> tensor
                       .quantisable = IsQuantisable(tensor) && formats::CanEncode(tensor.traits->dtype)};
     if (choice.quantisable) {
       const MatrixPlace place = PlaceOf(tensor, shape);
-      if (const std::optional<DType> wish = WishFor(tensor, wishes, tied)) {
-        const formats::DTypeTraits& traits = formats::Traits(*wish);
-        if (tensor.columns() % traits.block_length != 0) {
-          return Fail(ErrorCode::kInvalidArgument, "tensor {}: its rows of {} are no whole blocks of {} ({})",
-                      tensor.name, tensor.columns(), traits.name, traits.block_length);
-        }
+      SLUICE_TRY_ASSIGN(const std::optional<DType> wish, WishFor(tensor, wishes, tied));
+      if (wish) {
         choice.dtype = *wish;
       } else {
         choice.dtype = FormatFor(*wishes.mix, place);

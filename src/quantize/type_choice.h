@@ -32,6 +32,13 @@ struct TypeWishes {
   std::vector<TypeOverride> overrides;  // the last one that matches decides, over everything else
 };
 
+// What is wished for one tensor by its name or role; unset: nothing. `tied`: the token embedding is the
+// output matrix too. Error: kInvalidArgument for a type whose blocks don't divide the rows.
+Result<std::optional<formats::DType>> WishFor(const gguf::Tensor& tensor, const TypeWishes& wishes,
+                                              bool tied);
+// Error: kInvalidArgument for a pattern that matches no quantisable tensor.
+Status CheckPatterns(std::span<const gguf::Tensor> tensors, const TypeWishes& wishes);
+
 struct TypeChoice {
   formats::DType dtype;
   bool quantisable = false;

@@ -6,6 +6,7 @@
 
 #include "apps/program.h"
 #include "gguf/builder.h"
+#include "quantize/synth.h"
 
 namespace sluice::app {
 namespace {
@@ -100,6 +101,69 @@ TEST_F(QuantizeProgramTest, Imatrix) {
   const Ran over = Run({"in.gguf", "i.gguf", "Q2_K", "--imatrix", "i.gguf"});  // it is an input, too
   EXPECT_EQ(over.exit_code, 2);
   EXPECT_THAT(over.err, HasSubstr("same file as an input"));
+}
+
+class MeasuredTest : public QuantizeProgramTest {
+ protected:
+  void SetUp() override {
+    constexpr quantize::SynthShape kShape{.name = "measured",
+                                          .architecture = "llama",
+                                          .layers = 1,
+                                          .d_model = 256,
+                                          .d_ff = 256,
+                                          .n_heads = 4,
+                                          .n_kv_heads = 2,
+                                          .head_dim = 64,
+                                          .context_length = 64};
+    ASSERT_TRUE(quantize::SynthesizeFile(kShape, **quantize::FindMix("F16"), {}, home_ / "in.gguf"));
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += fmt::format("{} and {} are not {}. ", i, 7 * i % 13, i * i);
+    home_.Write("text.txt", text);
+  }
+};
+
+TEST_F(MeasuredTest, Feedback) {
+  const Ran ran = Run({"in.gguf", "out.gguf", "Q3_K_M", "--feedback", "text.txt", "--chunk", "64"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(Run({"in.gguf", "plain.gguf", "Q3_K_M"}).exit_code, 0);
+  EXPECT_EQ(std::filesystem::file_size(home_ / "out.gguf"), std::filesystem::file_size(home_ / "plain.gguf"));
+  EXPECT_EQ(FilesBeside(), 1);
+  EXPECT_EQ(Run({"in.gguf", "text.txt", "Q3_K_M", "--feedback", "text.txt"}).exit_code, 2)
+      << "it is an input";
+}
+
+TEST_F(MeasuredTest, Fit) {
+  const Ran ran =
+      Run({"in.gguf", "out.gguf", "--fit", "300K", "--feedback", "text.txt", "--chunk", "64", "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto report = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(report["file_bytes"], std::filesystem::file_size(home_ / "out.gguf"));
+  EXPECT_LE(report["file_bytes"], 300 * 1024);
+  EXPECT_GT(report["fit"]["predicted_kl"], 0);
+  EXPECT_GT(report["fit"]["measured_kl"], 0);
+  EXPECT_EQ(FilesBeside(), 1);
+  const Ran table = Run({"in.gguf", "out.gguf", "--fit", "400K", "--sample", "text.txt", "--probes", "3"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("KL divergence predicted"));
+  // All of the model fits a phone.
+  EXPECT_EQ(Run({"in.gguf", "out.gguf", "--fit", "phone-8gb", "--sample", "text.txt"}).exit_code, 0);
+}
+
+TEST_F(MeasuredTest, WrongUsageOfFit) {
+  const std::pair<std::vector<std::string>, std::pair<int, std::string>> cases[] = {
+      {{"in.gguf", "out.gguf", "Q4_0", "--fit", "1M", "--sample", "text.txt"}, {2, "one of the two"}},
+      {{"in.gguf", "out.gguf", "--fit", "1M"}, {2, "--sample"}},
+      {{"in.gguf", "out.gguf", "--fit", "walkman", "--sample", "text.txt"}, {1, "walkman"}},
+      {{"in.gguf", "out.gguf", "--fit", "1K", "--sample", "text.txt"}, {3, "too little"}},
+      {{"in.gguf", "out.gguf", "--fit", "1M", "--sample", "text.txt", "--probes", "0"}, {2, "--probes"}},
+      {{"in.gguf", "out.gguf", "Q4_0", "--feedback", "nowhere.txt"}, {1, "nowhere.txt"}},
+      {{"in.gguf", "out.gguf", "Q4_0", "--feedback", "text.txt", "--chunk", "0"}, {2, "chunks of 0"}}};
+  for (const auto& wrong : cases) {
+    const Ran ran = Run(wrong.first);
+    EXPECT_EQ(ran.exit_code, wrong.second.first) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(wrong.second.second));
+    EXPECT_EQ(FilesBeside(), 0);
+  }
 }
 
 // Ctrl-C: 130, and nothing is left.

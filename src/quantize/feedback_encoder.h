@@ -1,0 +1,56 @@
+// FeedbackEncoder: rows of a matrix → blocks, where each block makes up for the errors of those before it, as
+// far as the columns' inputs are correlated (their Hessian says so).
+//
+// With H = U Uᵀ, U upper triangular, the error eᵀ H e of a row is the sum over columns j of (Σ_{k ≤ j} U_kj
+// e_k)²: what the columns before j have left to it, and its own part. So columns go from left to right, each
+// block is fitted to its weights and to what was left, in the metric of its own part of U (formats/refine.h).
+// This is the second-order method of Frantar et al. (arXiv 2210.17323), without an inverse, and with blocks
+// that are searched instead of rounded.
+//
+// The result depends on nothing but weights, Hessian and type. Context and factor outlive it. One thread at a
+// time calls Encode.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "formats/dtype.h"
+#include "quantize/hessian.h"
+#include "runtime/context.h"
+
+namespace sluice::quantize {
+
+class FeedbackEncoder {
+ public:
+  // factor: of the rows' Hessian (FactorOf). dtype: a block format whose blocks divide the rows.
+  FeedbackEncoder(const runtime::Context& context, const BlockDiagonal& factor, formats::DType dtype);
+
+  // rows: [n, columns], finite and within what the format holds. blocks: n · RowBytes. Returns Σ over rows of
+  // eᵀ H e.
+  double Encode(std::span<const float> rows, std::span<std::byte> blocks) const;
+
+ private:
+  struct Worker;
+  void MakeMetrics();
+  void MakeMetricRow(int part, int64_t c);
+  // A part [first, first + width) of n rows, that one diagonal block of H covers.
+  void EncodePart(int part, std::span<const float> rows, int64_t n, std::span<std::byte> blocks,
+                  Worker& worker) const;
+  // One block of a row, whose columns begin at `begin` of the part. carry: what was left to it; it is used
+  // up.
+  void EncodeBlock(int part, int64_t begin, std::span<const float> weights, float* carry, std::byte* block,
+                   Worker& worker) const;
+  void SpreadErrors(int part, int64_t begin, int64_t n, Worker& worker) const;
+
+  const runtime::Context& context_;
+  const BlockDiagonal& factor_;
+  const formats::DType dtype_;
+  const int64_t length_;        // of a block
+  std::vector<float> metrics_;  // [columns, length]: U Uᵀ of each block on the diagonal
+  std::vector<float>
+      importance_;  // [columns], what counts of a column's own error: the squares of U's diagonal
+};
+
+}  // namespace sluice::quantize
