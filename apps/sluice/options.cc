@@ -132,7 +132,7 @@ Result<ModelOptions> ModelFlags::Model(const ConversationOptions& conversation) 
   } else if (io == "pread") {
     options.store.backend = sluice::io::IoBackend::kPread;
   } else if (io == "buffered") {
-    options.store.direct = false;
+    options.store.page_cache = weights::PageCache::kEmptyBehind;
   } else if (!io.empty() && io != "auto") {
     return Fail(ErrorCode::kInvalidArgument, "--io '{}'; expected auto, uring, pread or buffered", io);
   }

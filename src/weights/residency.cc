@@ -106,7 +106,8 @@ uint64_t SlotBytes(const std::vector<Slab>& slabs) {
 }
 
 uint64_t BufferedBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
-  return options.direct ? 0 : static_cast<uint64_t>(options.depth) * std::min(options.read_bytes, SlotBytes(slabs));
+  if (options.page_cache != PageCache::kEmptyBehind) return 0;
+  return static_cast<uint64_t>(options.depth) * std::min(options.read_bytes, SlotBytes(slabs));
 }
 
 uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {

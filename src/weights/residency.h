@@ -23,6 +23,13 @@ enum class Residency {
 // "resident", "pin" …, as flags spell it.
 std::string_view ResidencyName(Residency residency);
 
+// What reading weights does to the kernel's page cache.
+enum class PageCache {
+  kPassBy,       // direct reads, where the file system has them; else kEmptyBehind
+  kEmptyBehind,  // read through it, and dropped from it after use
+  kLeave,        // read through it and left there: the next start of the same model finds its file in memory
+};
+
 struct StoreOptions {
   Residency residency = Residency::kResident;
   uint64_t pinned_bytes = UINT64_MAX;   // kPin: the most that stays, page rounding included
@@ -32,7 +39,7 @@ struct StoreOptions {
   uint64_t read_bytes = kMiB;           // of a read at most; whole pages
   int depth = 8;                        // reads under way
   io::IoBackend backend = io::IoBackend::kAuto;
-  bool direct = true;                   // past the page cache, where the file system can; else it is dropped after use
+  PageCache page_cache = PageCache::kPassBy;
 };
 
 // Which slabs stay when at most `bytes` may: evenly spread, so that computing on them hides reads of the others.
@@ -52,7 +59,7 @@ std::vector<bool> ChooseStaying(const std::vector<Slab>& slabs, const StoreOptio
 
 // Bytes that the largest slab takes in the ring: each extent widened to whole pages.
 uint64_t SlotBytes(const std::vector<Slab>& slabs);
-// Of the page cache that reads under way take, when they are not direct.
+// Of the page cache that reads under way take, when it is emptied behind them.
 uint64_t BufferedBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
 // Of the ring; of the cache of whole blocks (kLru).
 uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
@@ -61,7 +68,7 @@ uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options);
 struct Footprint {
   uint64_t pinned_bytes = 0;    // weights.pinned
   uint64_t ring_bytes = 0;      // weights.stream
-  uint64_t io_bytes = 0;        // io: page cache that reads pass through, where they are not direct
+  uint64_t io_bytes = 0;        // io: page cache that reads pass through, where it is emptied behind them
   uint64_t streamed_bytes = 0;  // read in each pass
 };
 // What WeightStore will take with these options.

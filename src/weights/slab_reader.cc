@@ -25,7 +25,7 @@ Result<platform::File> OpenShard(const gguf::Shard& shard, platform::File::Cachi
 
 }  // namespace
 
-SlabReader::SlabReader(const Reading& reading) : reading_(reading), direct_(reading.direct) {
+SlabReader::SlabReader(const Reading& reading) : reading_(reading), page_cache_(reading.page_cache) {
   SLUICE_CHECK(reading.depth >= 1 && reading.block_bytes >= kPage && reading.block_bytes % kPage == 0);
   reads_.resize(static_cast<size_t>(reading.depth));
   for (size_t i = 0; i < reads_.size(); ++i) free_reads_.push_back(i);
@@ -37,17 +37,19 @@ SlabReader::SlabReader(const Reading& reading) : reading_(reading), direct_(read
 Result<std::unique_ptr<SlabReader>> SlabReader::Create(const gguf::GgufFile& model, const Reading& reading,
                                                        std::unique_ptr<io::IoQueue> queue) {
   std::unique_ptr<SlabReader> reader(new SlabReader(reading));
+  bool direct = reading.page_cache == PageCache::kPassBy;
   for (const gguf::Shard& shard : model.shards()) {
     SLUICE_TRY_ASSIGN(platform::File cached, OpenShard(shard, platform::File::Caching::kPageCache));
     cached.ExpectRandomReads();
     reader->cached_files_.push_back(std::move(cached));
-    if (!reader->direct_) continue;
+    if (!direct) continue;
     auto file = OpenShard(shard, platform::File::Caching::kDirect);
     if (!file && file.error().code != ErrorCode::kUnsupported) return std::move(file).error();
     if (file) reader->files_.push_back(*std::move(file));
-    reader->direct_ = file.has_value();
+    direct = file.has_value();
   }
-  if (!reader->direct_) {
+  if (!direct) {
+    if (reading.page_cache == PageCache::kPassBy) reader->page_cache_ = PageCache::kEmptyBehind;
     reader->files_.clear();
     for (const gguf::Shard& shard : model.shards()) {
       SLUICE_TRY_ASSIGN(platform::File file, OpenShard(shard, platform::File::Caching::kPageCache));
@@ -115,8 +117,9 @@ Status SlabReader::TakeIn(Read& read, const Transfer& transfer, int64_t result) 
   read.done += static_cast<uint64_t>(result);
   if (read.begin + read.done >= std::min(read.end, transfer.wanted)) return {};
   // Direct reads go on at a whole page. A device that gives less than one again and again is not waited for.
-  if (direct_) read.done = read.done / kPage * kPage;
-  if (result > 0 && (!direct_ || static_cast<uint64_t>(result) >= kPage)) return {};
+  const bool direct = page_cache_ == PageCache::kPassBy;
+  if (direct) read.done = read.done / kPage * kPage;
+  if (result > 0 && (!direct || static_cast<uint64_t>(result) >= kPage)) return {};
   const uint64_t end = transfer.offset + transfer.wanted;
   const Result<uint64_t> size = files_[transfer.shard].Size();
   if (result == 0 || (size && *size < end)) {
@@ -136,7 +139,7 @@ Result<int> SlabReader::Finish(const io::IoCompletion& completion) {
     Submit(completion.tag);
     return -1;
   }
-  if (!direct_) files_[transfer.shard].DropFromPageCache(transfer.offset + read.begin, read.end - read.begin);
+  if (page_cache_ == PageCache::kEmptyBehind) files_[transfer.shard].DropFromPageCache(transfer.offset + read.begin, read.end - read.begin);
   free_reads_.push_back(completion.tag);
   --reads_under_way_;
   transfer.failed |= !status;

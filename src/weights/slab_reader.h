@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "gguf/reader.h"
 #include "io/io_queue.h"
+#include "weights/residency.h"
 #include "weights/schedule.h"
 
 namespace sluice::weights {
@@ -33,7 +34,7 @@ class SlabReader {
   struct Reading {
     uint64_t block_bytes = kMiB;  // of a read at most; whole pages
     int depth = 8;                // reads under way at most: what the queue is made for
-    bool direct = true;           // past the page cache, where the file system can
+    PageCache page_cache = PageCache::kPassBy;
   };
   // Opens the files of the model, past the page cache where that is wanted and possible. Errors: those of
   // File::Open; kCorrupt when a file is not the size that it had when its header was read.
@@ -41,8 +42,6 @@ class SlabReader {
                                                     std::unique_ptr<io::IoQueue> queue);
 
   std::string_view backend() const { return queue_->name(); }
-  // False where the file system has no direct reads: then the page cache is used, and emptied after each read.
-  bool direct() const { return direct_; }
   const Stats& stats() const { return stats_; }
 
   // Whether there is room for the extents of one more slab: all before them are under way.
@@ -50,8 +49,9 @@ class SlabReader {
   // More than 0 as long as an extent is not complete.
   int reads_under_way() const { return reads_under_way_; }
 
-  // Starts the reading of an extent. Precondition: CanStart() was true before the first extent of its slab. `memory` is where its whole pages go: from the file offset rounded down to a page
-  // to its end rounded up. `id` comes back when it is done.
+  // Starts the reading of an extent. Precondition: CanStart() was true before the first extent of its slab. `memory` is
+  // where its whole pages go: from the file offset rounded down to a page to its end rounded up. `id` comes back when it
+  // is done.
   void Start(const Extent& extent, const gguf::Tensor& tensor, std::span<std::byte> memory, int id);
 
   // Waits for a completion. The one part that may run beside the rest: Finish is to be called with what it returns.
@@ -100,7 +100,7 @@ class SlabReader {
   Status TakeIn(Read& read, const Transfer& transfer, int64_t result);
 
   const Reading reading_;
-  bool direct_ = false;
+  PageCache page_cache_;  // kEmptyBehind instead of kPassBy where the file system has no direct reads
   std::vector<platform::File> files_;         // by shard, direct where possible
   std::vector<platform::File> cached_files_;  // by shard, through the page cache
   std::unique_ptr<io::IoQueue> queue_;        // destroyed before the files

@@ -38,7 +38,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   store->states_ = std::vector<State>(store->slabs_.size());
   SLUICE_TRY_ASSIGN(store->reader_,
                     SlabReader::Create(file,
-                                       {.block_bytes = options.read_bytes, .depth = options.depth, .direct = options.direct},
+                                       {.block_bytes = options.read_bytes, .depth = options.depth, .page_cache = options.page_cache},
                                        std::move(queue)));
   if (options.residency == Residency::kMmap) {
     SLUICE_TRY(store->MapFiles());
@@ -49,7 +49,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   SLUICE_TRY(store->TakeMemory(ChooseStaying(store->slabs_, options)));
   store->copies_from_cache_ = store->reader_->MostlyInPageCache(store->slabs_);
   // What opening the model has left there would stay charged to this process.
-  if (!store->copies_from_cache_) store->reader_->DropFromPageCache();
+  if (!store->copies_from_cache_ && options.page_cache != PageCache::kLeave) store->reader_->DropFromPageCache();
   return store;
 }
 

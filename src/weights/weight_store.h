@@ -63,7 +63,6 @@ class WeightStore {
   const gguf::GgufFile& file() const { return file_; }
   const StoreOptions& options() const { return options_; }
   std::string_view io_backend() const { return reader_->backend(); }
-  bool direct() const { return reader_->direct(); }
 
   std::span<const Slab> slabs() const { return slabs_; }
   // The slabs [first, second) of an operation.
@@ -193,7 +192,7 @@ class WeightStore {
   std::vector<platform::Mapping> mappings_;      // kMmap, by shard
   std::vector<platform::ShrinkGuard> guards_;    // of mappings_
   memory::Arena ring_;  // kPin: streamed slabs; kLru: the blocks that are held
-  memory::Reservation page_cache_;  // that reads pass through, where they are not to be direct
+  memory::Reservation page_cache_;  // that reads pass through, where it is emptied behind them
   uint64_t slot_bytes_ = 0;
   std::unique_ptr<SlabReader> reader_;
   bool copies_from_cache_ = false;  // the file is in the page cache: slabs that stay are copied by whoever needs them

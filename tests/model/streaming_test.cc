@@ -1,5 +1,6 @@
-// Where weights live changes no bit: the logits of a model whose weights are all in memory, and of the same streamed
-// through a ring of a few slabs, in every residency, over both ways of reading, with the counters to prove it.
+// Where weights live changes no bit: the logits of a model whose weights are all in memory, and of the same
+// streamed through a ring of a few slabs, in every residency, over both ways of reading, with the counters to
+// prove it.
 #include <gtest/gtest.h>
 
 #include "model/golden_files.h"
@@ -14,19 +15,27 @@ struct Case {
   bool streams;
 };
 
-constexpr weights::StoreOptions Small(weights::Residency residency, uint64_t pinned, io::IoBackend backend, bool direct) {
-  return {.residency = residency, .pinned_bytes = pinned, .ring_bytes = 256 * 1024, .lru_blocks = 2,
-          .slab_bytes = 24 * 1024, .depth = 3, .backend = backend, .direct = direct};
+constexpr weights::StoreOptions Small(weights::Residency residency, uint64_t pinned, io::IoBackend backend,
+                                      weights::PageCache page_cache) {
+  return {.residency = residency,
+          .pinned_bytes = pinned,
+          .ring_bytes = 256 * 1024,
+          .lru_blocks = 2,
+          .slab_bytes = 24 * 1024,
+          .depth = 3,
+          .backend = backend,
+          .page_cache = page_cache};
 }
 
 using enum weights::Residency;
+using weights::PageCache;
 const Case kCases[] = {
-    {"pinned_in_part", Small(kPin, 400'000, io::IoBackend::kAuto, true), true},
-    {"nothing_pinned", Small(kPin, 0, io::IoBackend::kAuto, true), true},
-    {"threads", Small(kPin, 200'000, io::IoBackend::kPread, true), true},
-    {"buffered", Small(kPin, 200'000, io::IoBackend::kAuto, false), true},
-    {"lru", Small(kLru, 0, io::IoBackend::kAuto, true), true},
-    {"mapped", Small(kMmap, 0, io::IoBackend::kAuto, true), false},
+    {"pinned_in_part", Small(kPin, 400'000, io::IoBackend::kAuto, PageCache::kPassBy), true},
+    {"nothing_pinned", Small(kPin, 0, io::IoBackend::kAuto, PageCache::kPassBy), true},
+    {"threads", Small(kPin, 200'000, io::IoBackend::kPread, PageCache::kPassBy), true},
+    {"buffered", Small(kPin, 200'000, io::IoBackend::kAuto, PageCache::kEmptyBehind), true},
+    {"lru", Small(kLru, 0, io::IoBackend::kAuto, PageCache::kPassBy), true},
+    {"mapped", Small(kMmap, 0, io::IoBackend::kAuto, PageCache::kPassBy), false},
 };
 
 class StreamingTest : public testing::TestWithParam<GoldenFile> {};
@@ -75,9 +84,10 @@ TEST_P(StreamingTest, LogitsAreTheSameWhileMemoryIsGivenBack) {
     for (const int threads : {1, 3}) {
       SCOPED_TRACE(weights::ResidencyName(residency));
       RestlessSystem pressure;
-      const auto runner = Runner::Open(path, {.threads = threads,
-                                              .store = Small(residency, 600'000, io::IoBackend::kAuto, true),
-                                              .pressure = &pressure});
+      const auto runner =
+          Runner::Open(path, {.threads = threads,
+                              .store = Small(residency, 600'000, io::IoBackend::kAuto, PageCache::kPassBy),
+                              .pressure = &pressure});
       ASSERT_NE(runner, nullptr);
       const weights::WeightStore& store = runner->model().store();
       const uint64_t pinned = store.pinned_bytes();
@@ -90,8 +100,8 @@ TEST_P(StreamingTest, LogitsAreTheSameWhileMemoryIsGivenBack) {
 
 // One type of each family of blocks; rows of an odd number of super-blocks lie at odd offsets.
 INSTANTIATE_TEST_SUITE_P(Types, StreamingTest,
-                         testing::Values(GoldenFile{"synth/Q4_K/256"}, GoldenFile{"synth/Q8_0/32"}, GoldenFile{"synth/F16/32"},
-                                         GoldenFile{"synth/Q6_K/256"}),
+                         testing::Values(GoldenFile{"synth/Q4_K/256"}, GoldenFile{"synth/Q8_0/32"},
+                                         GoldenFile{"synth/F16/32"}, GoldenFile{"synth/Q6_K/256"}),
                          [](const auto& test) { return test.param.TestName(); });
 
 }  // namespace

@@ -108,6 +108,28 @@ TEST(PlannerTest, WhatIsLeftOfTheBudgetIsPinned) {
   EXPECT_THAT(plan->steps, IsEmpty());
 }
 
+TEST(PlannerTest, TheFileStaysInThePageCacheWhereItHasRoomBesideTheRest) {
+  using weights::PageCache;
+  const auto page_cache = [](Request request) {
+    const auto plan = MakePlan(Model(), request);
+    EXPECT_TRUE(plan);
+    return plan ? plan->store.page_cache : PageCache::kPassBy;
+  };
+  const auto tight = MakePlan(Model(), {.budget_bytes = 12 * kGiB, .context_length = 512});
+  ASSERT_TRUE(tight);
+  EXPECT_EQ(tight->store.residency, Residency::kResident);
+  EXPECT_EQ(tight->store.page_cache, PageCache::kPassBy);
+  const uint64_t roomy = tight->total_bytes() + Model().tensor_bytes + 64 * kMiB;
+  EXPECT_EQ(page_cache({.budget_bytes = roomy, .context_length = 512}), PageCache::kLeave);
+  EXPECT_EQ(page_cache({.budget_bytes = roomy - kGiB, .context_length = 512}), PageCache::kPassBy);
+  EXPECT_EQ(page_cache({.budget_bytes = roomy, .context_length = 512, .residency = Residency::kPin}),
+            PageCache::kPassBy);
+  EXPECT_EQ(
+      page_cache(
+          {.budget_bytes = roomy, .context_length = 512, .store = {.page_cache = PageCache::kEmptyBehind}}),
+      PageCache::kEmptyBehind);
+}
+
 // A budget that holds all that is swept streams nothing, and needs no ring.
 TEST(PlannerTest, PinningEverythingStreamsNothing) {
   const auto plan =

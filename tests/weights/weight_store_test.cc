@@ -173,9 +173,9 @@ class WeightStoreTest : public testing::Test {
 };
 
 TEST_F(WeightStoreTest, ResidentReadsEverythingOnce) {
-  for (const bool direct : {true, false}) {
+  for (const PageCache page_cache : {PageCache::kPassBy, PageCache::kEmptyBehind, PageCache::kLeave}) {
     StoreOptions options = Small(Residency::kResident);
-    options.direct = direct;
+    options.page_cache = page_cache;
     const FaultyStorage storage;
     const auto store = Make(options, &storage);
     PassesHold(*store);
@@ -222,11 +222,11 @@ TEST_F(WeightStoreTest, EveryResidencyAndBackendGivesTheBytesOfTheFile) {
   for (const Residency residency : {Residency::kResident, Residency::kPin, Residency::kLru, Residency::kMmap}) {
     for (const io::IoBackend backend : {io::IoBackend::kAuto, io::IoBackend::kPread}) {
       for (const uint64_t pinned : {uint64_t{0}, model_.size_bytes() / 3, model_.size_bytes() * 9 / 10}) {
-        for (const bool direct : {true, false}) {
-          SCOPED_TRACE(fmt::format("{} {} {}", ResidencyName(residency), pinned, direct));
+        for (const PageCache page_cache : {PageCache::kPassBy, PageCache::kEmptyBehind, PageCache::kLeave}) {
+          SCOPED_TRACE(fmt::format("{} {} {}", ResidencyName(residency), pinned, static_cast<int>(page_cache)));
           StoreOptions options = Small(residency, pinned);
           options.backend = backend;
-          options.direct = direct;
+          options.page_cache = page_cache;
           const auto store = Make(options);
           PassesHold(*store);
           if (residency == Residency::kLru || (residency == Residency::kPin && pinned < model_.size_bytes() / 2)) {
@@ -419,9 +419,9 @@ TEST_F(WeightStoreTest, NothingIsGivenBackWhereItIsOfNoUse) {
 
 TEST_F(WeightStoreTest, TheFootprintIsWhatTheLedgerIsCharged) {
   for (const Residency residency : {Residency::kResident, Residency::kPin, Residency::kLru, Residency::kMmap}) {
-    for (const bool direct : {true, false}) {
+    for (const PageCache page_cache : {PageCache::kPassBy, PageCache::kEmptyBehind, PageCache::kLeave}) {
       StoreOptions options = Small(residency, model_.size_bytes() / 3);
-      options.direct = direct;
+      options.page_cache = page_cache;
       const Footprint footprint = PlanFootprint(model_.schedule(), options);
       const auto store = Make(options);
       const memory::LedgerSnapshot ledger = ledger_.Snapshot();
