@@ -12,25 +12,36 @@ first_answer() {
   grep -q Paris build/quickstart.log
 }
 
-# One build serves the tests under ASan and UBSan and, in the next stage, the fuzzers. It is clang's, so that all code
+# Every folder of the library: what reads bytes from outside, and what handles memory. The program and the whole chain,
+# which are made of these, take as long to build as all of them together.
+sanitized_folders=(base platform formats text chat memory io gguf kernels parallel weights kv ops model sample convert
+  quantize eval)
+
+# One build serves the tests under ASan and UBSan and, in the next stage, the fuzzers. It is clang's, so that the library
 # passes a second compiler, too. A sanitizer's own report is the failure; leaks count.
 sanitizers() {
   configure fuzz
-  build fuzz
+  build_tests fuzz "${sanitized_folders[@]}"
   run_tests '*' build/fuzz/tests
 }
 
-# What must give the same bits on ARM: arithmetic, formats, kernels, and with them whole models.
-aarch64_folders="base formats kernels model"
-
-aarch64_build() {
-  local folder targets=()
-  tools/aarch64_sysroot.sh
-  configure aarch64-static
-  for folder in $aarch64_folders; do
+# build_tests PRESET FOLDER…: the test programs of these folders, and what they need.
+build_tests() {
+  local preset=$1 folder targets=()
+  shift
+  for folder in "$@"; do
     targets+=("tests/$folder/all")
   done
-  build aarch64-static "${targets[@]}"
+  build "$preset" "${targets[@]}"
+}
+
+# What must give the same bits on ARM: arithmetic, formats, kernels, and with them whole models.
+aarch64_folders=(base formats kernels model)
+
+aarch64_build() {
+  tools/aarch64_sysroot.sh
+  configure aarch64-static
+  build_tests aarch64-static "${aarch64_folders[@]}"
 }
 
 # aarch64_tests CPU TABLE: the kernels, and the frozen hashes of models, on qemu's model of the processor. TABLE is the

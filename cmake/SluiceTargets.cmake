@@ -50,6 +50,7 @@ function(sluice_test name)
     target_link_libraries(${name} PRIVATE sluice_${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE sluice_flags ${ARG_LIBS} GTest::gmock_main)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # a third less time to build; tests need no speed
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE
     SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
