@@ -1,7 +1,6 @@
 #include "chat/jinja/print.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -232,22 +231,10 @@ class JsonPrinter {
 
 std::string FormatFloat(double number) {
   if (std::isnan(number)) return "nan";
-  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
-  char buffer[40];
-  const auto end = std::to_chars(buffer, std::end(buffer), number, std::chars_format::scientific).ptr;
-  const std::string_view text(buffer, static_cast<size_t>(end - buffer));
-  const size_t e = text.find('e');
-  int exponent = 0;
-  const bool negative_exponent = text[e + 1] == '-';
-  std::from_chars(text.data() + e + 2, end, exponent);
-  if (negative_exponent) exponent = -exponent;
-  if (exponent >= -4 && exponent < 16) {
-    const auto fixed_end = std::to_chars(buffer, std::end(buffer), number, std::chars_format::fixed).ptr;
-    std::string fixed(buffer, fixed_end);
-    if (fixed.find('.') == std::string::npos) fixed += ".0";
-    return fixed;
-  }
-  return fmt::format("{}e{}{:02}", text.substr(0, e), negative_exponent ? '-' : '+', std::abs(exponent));
+  // The shortest digits that read back as the same number, with an exponent below 1e-4 and from 1e16 on: as Python does.
+  std::string text = fmt::format("{}", number);
+  if (std::isfinite(number) && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
 }
 
 Status Print(const Value& value, TextBuilder* out) { return PrintAt(value, out, 0); }
