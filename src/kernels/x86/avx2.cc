@@ -29,7 +29,6 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kQ5_K, avx2::MatmulQ5_K);
   set(kQ6_K, avx2::MatmulQ6_K);
   set(kIQ4_XS, avx2::MatmulIQ4_XS);
-  // Formats without kernels of their own yet.
   set(kIQ2_XXS, avx2::MatmulIQ2_XXS);
   set(kIQ2_XS, avx2::MatmulIQ2_XS);
   set(kIQ2_S, avx2::MatmulIQ2_S);
@@ -39,6 +38,7 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kIQ1_M, avx2::MatmulIQ1_M);
   set(kTQ1_0, avx2::MatmulTQ1_0);
   set(kTQ2_0, avx2::MatmulTQ2_0);
+  // Formats without kernels of their own yet.
   set(kNVFP4, MatmulQuantised<kNVFP4>);
   set(kQ1_0, MatmulQuantised<kQ1_0>);
   set(kQ2_0, MatmulQuantised<kQ2_0>);

@@ -1,13 +1,12 @@
-// Matrix products on AVX2 with batches of activation rows, and with the formats that have no kernel of their
-// own for single rows.
+// Matrix products on AVX2 with batches of activation rows.
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/batch_avx2.h"
 #include "kernels/x86/batch_blocks.h"
 #include "kernels/x86/batch_super.h"
+#include "kernels/x86/grids.h"
+#include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx2 {
-
-using formats::DType;
 
 void BatchQ4_0(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockQ4_0Format>(args); }
 void BatchQ4_1(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockQ4_1Format>(args); }
@@ -17,21 +16,21 @@ void BatchQ8_0(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockQ8_0Fo
 void BatchIQ4_NL(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockIQ4_NLFormat>(args); }
 void BatchMXFP4(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockMXFP4Format>(args); }
 
-void BatchQ2_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperQ2_K, 80>>(args); }
-void BatchQ3_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperQ3_K, 108>>(args); }
-void BatchQ6_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperQ6_K, 208>>(args); }
+void BatchQ2_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperQ2_K>>(args); }
+void BatchQ3_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperQ3_K>>(args); }
+void BatchQ6_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperQ6_K>>(args); }
 void BatchQ4_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, ReaderQ45<Avx2, SuperQ4_K>>(args); }
 void BatchQ5_K(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, ReaderQ45<Avx2, SuperQ5_K>>(args); }
 void BatchIQ4_XS(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, ReaderIQ4_XS<Avx2>>(args); }
 
-void MatmulIQ2_XXS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ2_XXS); }
-void MatmulIQ2_XS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ2_XS); }
-void MatmulIQ2_S(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ2_S); }
-void MatmulIQ3_XXS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ3_XXS); }
-void MatmulIQ3_S(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ3_S); }
-void MatmulIQ1_S(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ1_S); }
-void MatmulIQ1_M(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kIQ1_M); }
-void MatmulTQ1_0(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kTQ1_0); }
-void MatmulTQ2_0(const MatmulArgs& args) { MatmulByDefinition<BatchAvx2>(args, DType::kTQ2_0); }
+void BatchIQ2_XXS(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ2_XXS>>(args); }
+void BatchIQ2_XS(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ2_XS>>(args); }
+void BatchIQ2_S(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ2_S>>(args); }
+void BatchIQ3_XXS(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ3_XXS>>(args); }
+void BatchIQ3_S(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ3_S>>(args); }
+void BatchIQ1_S(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ1_S>>(args); }
+void BatchIQ1_M(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperIQ1_M>>(args); }
+void BatchTQ1_0(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperTQ1_0>>(args); }
+void BatchTQ2_0(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperTQ2_0>>(args); }
 
 }  // namespace sluice::kernels::avx2

@@ -2,8 +2,10 @@
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/blocks32.h"
 #include "kernels/x86/float_products.h"
+#include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx2.h"
 #include "kernels/x86/panels.h"
+#include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
@@ -42,6 +44,34 @@ void MatmulQ5_K(const MatmulArgs& args) {
 void MatmulQ6_K(const MatmulArgs& args) { ByBatch(args, MatmulPanels<Avx2, SuperQ6_K, Header16>, BatchQ6_K); }
 void MatmulIQ4_XS(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx2, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS);
+}
+
+void MatmulIQ2_XXS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ2_XXS, Header16>, BatchIQ2_XXS);
+}
+void MatmulIQ2_XS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ2_XS, Header16>, BatchIQ2_XS);
+}
+void MatmulIQ2_S(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ2_S, Header16>, BatchIQ2_S);
+}
+void MatmulIQ3_XXS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ3_XXS, Header16>, BatchIQ3_XXS);
+}
+void MatmulIQ3_S(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ3_S, Header16>, BatchIQ3_S);
+}
+void MatmulIQ1_S(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ1_S, Header16>, BatchIQ1_S);
+}
+void MatmulIQ1_M(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperIQ1_M, Header16>, BatchIQ1_M);
+}
+void MatmulTQ1_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperTQ1_0, Header16>, BatchTQ1_0);
+}
+void MatmulTQ2_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx2, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -30,7 +30,6 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kQ5_K, avx512vnni::MatmulQ5_K);
   set(kQ6_K, avx512vnni::MatmulQ6_K);
   set(kIQ4_XS, avx512vnni::MatmulIQ4_XS);
-  // Formats without kernels of their own yet.
   set(kIQ2_XXS, avx512vnni::MatmulIQ2_XXS);
   set(kIQ2_XS, avx512vnni::MatmulIQ2_XS);
   set(kIQ2_S, avx512vnni::MatmulIQ2_S);
@@ -40,6 +39,7 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kIQ1_M, avx512vnni::MatmulIQ1_M);
   set(kTQ1_0, avx512vnni::MatmulTQ1_0);
   set(kTQ2_0, avx512vnni::MatmulTQ2_0);
+  // Formats without kernels of their own yet.
   set(kNVFP4, MatmulQuantised<kNVFP4>);
   set(kQ1_0, MatmulQuantised<kQ1_0>);
   set(kQ2_0, MatmulQuantised<kQ2_0>);

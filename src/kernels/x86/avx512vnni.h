@@ -26,6 +26,15 @@ void MatmulQ4_K(const MatmulArgs& args);
 void MatmulQ5_K(const MatmulArgs& args);
 void MatmulQ6_K(const MatmulArgs& args);
 void MatmulIQ4_XS(const MatmulArgs& args);
+void MatmulIQ2_XXS(const MatmulArgs& args);
+void MatmulIQ2_XS(const MatmulArgs& args);
+void MatmulIQ2_S(const MatmulArgs& args);
+void MatmulIQ3_XXS(const MatmulArgs& args);
+void MatmulIQ3_S(const MatmulArgs& args);
+void MatmulIQ1_S(const MatmulArgs& args);
+void MatmulIQ1_M(const MatmulArgs& args);
+void MatmulTQ1_0(const MatmulArgs& args);
+void MatmulTQ2_0(const MatmulArgs& args);
 
 // avx512vnni_batch.cc: from a few activation rows on.
 void BatchQ4_0(const MatmulArgs& args);
@@ -41,16 +50,15 @@ void BatchQ4_K(const MatmulArgs& args);
 void BatchQ5_K(const MatmulArgs& args);
 void BatchQ6_K(const MatmulArgs& args);
 void BatchIQ4_XS(const MatmulArgs& args);
-// … and any number of them, for the formats that have nothing better yet.
-void MatmulIQ2_XXS(const MatmulArgs& args);
-void MatmulIQ2_XS(const MatmulArgs& args);
-void MatmulIQ2_S(const MatmulArgs& args);
-void MatmulIQ3_XXS(const MatmulArgs& args);
-void MatmulIQ3_S(const MatmulArgs& args);
-void MatmulIQ1_S(const MatmulArgs& args);
-void MatmulIQ1_M(const MatmulArgs& args);
-void MatmulTQ1_0(const MatmulArgs& args);
-void MatmulTQ2_0(const MatmulArgs& args);
+void BatchIQ2_XXS(const MatmulArgs& args);
+void BatchIQ2_XS(const MatmulArgs& args);
+void BatchIQ2_S(const MatmulArgs& args);
+void BatchIQ3_XXS(const MatmulArgs& args);
+void BatchIQ3_S(const MatmulArgs& args);
+void BatchIQ1_S(const MatmulArgs& args);
+void BatchIQ1_M(const MatmulArgs& args);
+void BatchTQ1_0(const MatmulArgs& args);
+void BatchTQ2_0(const MatmulArgs& args);
 
 // avx512vnni_attention.cc
 void AttentionTile(const AttentionTileArgs& args);

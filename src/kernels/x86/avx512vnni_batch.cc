@@ -1,13 +1,12 @@
-// Matrix products on AVX-512 VNNI with batches of activation rows, and with the formats that have no kernel
-// of their own for single rows.
+// Matrix products on AVX-512 VNNI with batches of activation rows.
 #include "kernels/x86/avx512vnni.h"
 #include "kernels/x86/batch_avx512vnni.h"
 #include "kernels/x86/batch_blocks.h"
 #include "kernels/x86/batch_super.h"
+#include "kernels/x86/grids.h"
+#include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx512vnni {
-
-using formats::DType;
 
 void BatchQ4_0(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, BlockQ4_0Format>(args); }
 void BatchQ4_1(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, BlockQ4_1Format>(args); }
@@ -18,13 +17,13 @@ void BatchIQ4_NL(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, Blo
 void BatchMXFP4(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx512Vnni, BlockMXFP4Format>(args); }
 
 void BatchQ2_K(const MatmulArgs& args) {
-  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ2_K, 80>>(args);
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ2_K>>(args);
 }
 void BatchQ3_K(const MatmulArgs& args) {
-  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ3_K, 108>>(args);
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ3_K>>(args);
 }
 void BatchQ6_K(const MatmulArgs& args) {
-  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ6_K, 208>>(args);
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperQ6_K>>(args);
 }
 void BatchQ4_K(const MatmulArgs& args) {
   MatmulSuperBatch<BatchAvx512Vnni, ReaderQ45<Avx512Vnni, SuperQ4_K>>(args);
@@ -36,14 +35,32 @@ void BatchIQ4_XS(const MatmulArgs& args) {
   MatmulSuperBatch<BatchAvx512Vnni, ReaderIQ4_XS<Avx512Vnni>>(args);
 }
 
-void MatmulIQ2_XXS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ2_XXS); }
-void MatmulIQ2_XS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ2_XS); }
-void MatmulIQ2_S(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ2_S); }
-void MatmulIQ3_XXS(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ3_XXS); }
-void MatmulIQ3_S(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ3_S); }
-void MatmulIQ1_S(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ1_S); }
-void MatmulIQ1_M(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kIQ1_M); }
-void MatmulTQ1_0(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kTQ1_0); }
-void MatmulTQ2_0(const MatmulArgs& args) { MatmulByDefinition<BatchAvx512Vnni>(args, DType::kTQ2_0); }
+void BatchIQ2_XXS(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ2_XXS>>(args);
+}
+void BatchIQ2_XS(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ2_XS>>(args);
+}
+void BatchIQ2_S(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ2_S>>(args);
+}
+void BatchIQ3_XXS(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ3_XXS>>(args);
+}
+void BatchIQ3_S(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ3_S>>(args);
+}
+void BatchIQ1_S(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ1_S>>(args);
+}
+void BatchIQ1_M(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperIQ1_M>>(args);
+}
+void BatchTQ1_0(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperTQ1_0>>(args);
+}
+void BatchTQ2_0(const MatmulArgs& args) {
+  MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperTQ2_0>>(args);
+}
 
 }  // namespace sluice::kernels::avx512vnni

@@ -2,8 +2,10 @@
 #include "kernels/x86/avx512vnni.h"
 #include "kernels/x86/blocks32.h"
 #include "kernels/x86/float_products.h"
+#include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx512vnni.h"
 #include "kernels/x86/panels.h"
+#include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx512vnni {
 namespace {
@@ -60,6 +62,34 @@ void MatmulQ6_K(const MatmulArgs& args) {
 }
 void MatmulIQ4_XS(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ4_XS, HeaderIQ4_XS>, BatchIQ4_XS);
+}
+
+void MatmulIQ2_XXS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ2_XXS, Header16>, BatchIQ2_XXS);
+}
+void MatmulIQ2_XS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ2_XS, Header16>, BatchIQ2_XS);
+}
+void MatmulIQ2_S(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ2_S, Header16>, BatchIQ2_S);
+}
+void MatmulIQ3_XXS(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ3_XXS, Header16>, BatchIQ3_XXS);
+}
+void MatmulIQ3_S(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ3_S, Header16>, BatchIQ3_S);
+}
+void MatmulIQ1_S(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ1_S, Header16>, BatchIQ1_S);
+}
+void MatmulIQ1_M(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperIQ1_M, Header16>, BatchIQ1_M);
+}
+void MatmulTQ1_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperTQ1_0, Header16>, BatchTQ1_0);
+}
+void MatmulTQ2_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulPanels<Avx512Vnni, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
 
 }  // namespace sluice::kernels::avx512vnni

@@ -1,8 +1,7 @@
-// Batches against the super-block formats: those of superblocks.h, and all others through their definition
-// (formats/unpack.h). Templates of internal linkage (isa_avx2.h).
+// Batches against the super-block formats: those of superblocks.h, grids.h and ternary.h. Templates of internal
+// linkage (isa_avx2.h).
 #pragma once
 
-#include "formats/unpack.h"
 #include "kernels/x86/batch.h"
 #include "kernels/x86/superblocks.h"
 
@@ -27,7 +26,7 @@ inline __m256i Raised(__m256i signed_codes) {
 template <class Isa, class Format, int j = 0>
 inline void StoreCodes(const std::byte* block, uint8_t* codes) {
   if constexpr (j < 8) {
-    const __m256i part = Format::template Codes<Isa, j>(block);
+    const __m256i part = CodesOf<Isa, Format, j>(block);
     Store256(codes + 32 * j, Format::kSigned ? Raised<Isa>(part) : part);
     StoreCodes<Isa, Format, j + 1>(block, codes);
   }
@@ -41,19 +40,17 @@ inline void StoreInOrder(__m256i even_odd, int32_t* to) {
   Store256(to + 8, _mm256_cvtepi16_epi32(_mm_unpackhi_epi16(even, odd)));
 }
 
-// Readers: the format's constants, bytes() of a block, kGroups (8 or 16), and Read. kFloats: where the f16 d
-// stands.
-template <class Isa, class Format, int kFloats>
+// Readers: the format's constants, kGroups (8 or 16), and Read.
+template <class Isa, class Format>
 struct Reader16 : Format {
   static constexpr int kGroups = 16;
-  static constexpr size_t bytes() { return Format::kBytes; }
-  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+  static inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) {
     StoreCodes<Isa, Format>(block, codes);
     StoreInOrder(Format::RowScales(block), out.scales);
-    out.d = LoadHalf(block + kFloats);
+    out.d = Format::Scale(block);
     if constexpr (Format::kHasMin) {
       StoreInOrder(Format::RowMinimums(block), out.mins);
-      out.dmin = LoadHalf(block + kFloats + 2);
+      out.dmin = Format::Minimum(block);
     }
   }
 };
@@ -61,8 +58,7 @@ struct Reader16 : Format {
 template <class Isa, class Format>
 struct ReaderQ45 : Format {
   static constexpr int kGroups = 8;
-  static constexpr size_t bytes() { return Format::kBytes; }
-  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+  static inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) {
     StoreCodes<Isa, Format>(block, codes);
     const uint32_t w0 = LoadU32(block + 4), w1 = LoadU32(block + 8), w2 = LoadU32(block + 12);
     const uint32_t scale_high = (w2 & 0x0f0f0f0fu) | ((w0 >> 2) & 0x30303030u);
@@ -80,8 +76,7 @@ struct ReaderQ45 : Format {
 template <class Isa>
 struct ReaderIQ4_XS : SuperIQ4_XS {
   static constexpr int kGroups = 8;
-  static constexpr size_t bytes() { return SuperIQ4_XS::kBytes; }
-  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
+  static inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) {
     StoreCodes<Isa, SuperIQ4_XS>(block, codes);
     const __m256i low = _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(LoadU32(block + 4))),
                                           _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
@@ -94,27 +89,6 @@ struct ReaderIQ4_XS : SuperIQ4_XS {
   }
 };
 
-template <class Isa>
-struct DefinitionReader {
-  static constexpr int kGroups = 16;
-  static constexpr int kOffset = 0;
-  static constexpr int kMaxCode = 128;
-  static constexpr bool kSigned = true;
-  static constexpr bool kHasMin = false;
-  formats::UnpackFn unpack;
-  size_t block_bytes;
-
-  inline size_t bytes() const { return block_bytes; }
-  inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) const {
-    formats::UnpackedBlock unpacked;
-    unpack(block, unpacked);
-    for (int i = 0; i < 256; i += 32) Store256(codes + i, Raised<Isa>(Load256(unpacked.codes + i)));
-    Store256(out.scales, Load256(unpacked.scales));
-    Store256(out.scales + 8, Load256(unpacked.scales + 8));
-    out.d = unpacked.d;
-  }
-};
-
 template <class Ops, class Reader>
 struct SuperFamily {
   using I = typename Ops::I;
@@ -123,18 +97,17 @@ struct SuperFamily {
   static constexpr int kRows = Ops::kRows;
   static constexpr int kChains = 1;
   static constexpr int kGroups = Reader::kGroups;
+  static constexpr size_t kBytes = Reader::kBytes;
   static constexpr int kGroupLength = 256 / kGroups;
   // Codes too large by an offset count as a minimum of offset · scale, where AddGroup doesn't see to it.
   static constexpr int kOffset = Ops::kOffsetInGroups || Reader::kSigned ? 0 : Reader::kOffset;
 
-  Reader reader;
-
   inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
-    const size_t start = static_cast<size_t>(first / 256) * reader.bytes();
+    const size_t start = static_cast<size_t>(first / 256) * kBytes;
     for (int k = 0; k < n / 256; ++k) {
       for (int r = 0; r < kRows; ++r) {
         BlockScales block{scratch.block_scales + r * 16, scratch.block_mins + r * 16, 0.0f, 0.0f};
-        reader.Read(rows.row[r] + start + static_cast<size_t>(k) * reader.bytes(), scratch.linear + r * 256,
+        Reader::Read(rows.row[r] + start + static_cast<size_t>(k) * kBytes, scratch.linear + r * 256,
                     block);
         scratch.d[k * kRows + r] = block.d;
         if constexpr (Reader::kHasMin) scratch.dmin[k * kRows + r] = block.dmin;
@@ -216,13 +189,6 @@ struct SuperFamily {
 template <class Ops, class Reader>
 inline void MatmulSuperBatch(const MatmulArgs& args) {
   MatmulBatch<Ops>(args, SuperFamily<Ops, Reader>{});
-}
-
-template <class Ops>
-inline void MatmulByDefinition(const MatmulArgs& args, formats::DType dtype) {
-  using Reader = DefinitionReader<typename Ops::Isa>;
-  MatmulBatch<Ops>(
-      args, SuperFamily<Ops, Reader>{{formats::UnpackerFor(dtype), formats::Traits(dtype).block_bytes}});
 }
 
 }  // namespace

@@ -50,6 +50,12 @@ struct Avx2 {
     return _mm256_and_si256(set, _mm256_set1_epi8(value));
   }
 
+  // −v where bit i of `bits` is set.
+  static inline __m256i Negate(__m256i v, uint32_t bits) {
+    const __m256i negative = SpreadBits(bits, -1);
+    return _mm256_sub_epi8(_mm256_xor_si256(v, negative), negative);
+  }
+
   struct Lanes {
     __m256 low, high;
   };

@@ -35,6 +35,9 @@ struct Avx512Vnni {
   static inline __m256i SpreadBits(uint32_t bits, int8_t value) {
     return _mm256_maskz_set1_epi8(bits, value);
   }
+  static inline __m256i Negate(__m256i v, uint32_t bits) {
+    return _mm256_mask_sub_epi8(v, bits, _mm256_setzero_si256(), v);
+  }
 
   using Lanes = __m512;
   static inline Lanes Set(float v) { return _mm512_set1_ps(v); }

@@ -3,7 +3,7 @@
 //
 // A format has: kBytes of a block; kOffset, by which its unsigned codes are too large, or kSigned codes;
 // kMaxCode, their largest magnitude; kHasMin; Codes<Isa, j>: the 32 codes of part j (0 … 7) in their order;
-// and, where groups have 16 elements, RowScales, RowMinimums and Floats.
+// and, where groups have 16 elements, RowScales, RowMinimums, Scale (d of one block), Minimum and Floats.
 //
 // A header is what single rows need of one block of each of eight rows: d, dmin, RowSum(block, r, x), the
 // lanes of row r's integer sum, and MinSums(blocks, x), the eight sums of minimums.
@@ -99,6 +99,8 @@ struct SuperQ2_K {
   static inline __m256i RowMinimums(const std::byte* block) {
     return EvenOddScales(_mm_and_si128(_mm_srli_epi16(Load128(block), 4), _mm_set1_epi8(15)));
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block + 80); }
+  static inline float Minimum(const std::byte* block) { return LoadHalf(block + 82); }
   static inline void Floats(const RowBlocks& blocks, __m256& d, __m256& dmin) {
     const __m256i both = GatherU32(blocks, 80);
     d = LowHalves(both);
@@ -128,6 +130,7 @@ struct SuperQ3_K {
     const __m128i scales = _mm_or_si128(low, _mm_slli_epi16(high, 4));
     return EvenOddScales(_mm_sub_epi8(scales, _mm_set1_epi8(32)));
   }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block + 108); }
   static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) { d = GatherHalves(blocks, 108); }
 };
 
@@ -147,8 +150,30 @@ struct SuperQ6_K {
     return Isa::OrMasked(low, MoveBits<2 * kPart, 4>(qh), _mm256_set1_epi8(0x30));
   }
   static inline __m256i RowScales(const std::byte* block) { return EvenOddScales(Load128(block + 192)); }
+  static inline float Scale(const std::byte* block) { return LoadHalf(block + 208); }
   static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) { d = GatherHalves(blocks, 208); }
 };
+
+// The 32 codes of part j as signed bytes, or as unsigned ones that are too large by kOffset.
+template <class Isa, class Format, int j>
+inline __m256i CodesOf(const std::byte* block) {
+  if constexpr (requires { Format::template Magnitudes<j>(block); }) {
+    return Isa::Negate(Format::template Magnitudes<j>(block), Format::template Signs<j>(block));
+  } else {
+    return Format::template Codes<Isa, j>(block);
+  }
+}
+
+// Their products with q, summed over pairs.
+template <class Isa, class Format, int j>
+inline __m256i PairProducts(const std::byte* block, __m256i q) {
+  if constexpr (requires { Format::template Magnitudes<j>(block); }) {
+    return _mm256_maddubs_epi16(Format::template Magnitudes<j>(block),
+                                Isa::Negate(q, Format::template Signs<j>(block)));
+  } else {
+    return _mm256_maddubs_epi16(Format::template Codes<Isa, j>(block), q);
+  }
+}
 
 // What formats with groups of 16 read from a block of each of eight rows.
 template <class Isa, class Format>
@@ -185,7 +210,7 @@ struct Header16 {
     if constexpr (j == 8) {
       return acc;
     } else {
-      const __m256i p = _mm256_maddubs_epi16(Format::template Codes<Isa, j>(block), Load256(x.q + 32 * j));
+      const __m256i p = PairProducts<Isa, Format, j>(block, Load256(x.q + 32 * j));
       return AddParts<j + 1>(block, scales, x, Isa::MulAddPairs(acc, p, SpreadScales<j>(scales)));
     }
   }
