@@ -1,4 +1,5 @@
-// The weight formats in NEON registers: one struct for each, the vector twin of formats/unpack.h.
+// The weight formats in NEON registers: one struct for each, the vector twin of formats/unpack.h. Those of few bits are
+// in few_bits.h.
 //
 // A struct opens one block and hands out its parts:
 //   kLength         elements of a block
@@ -19,14 +20,14 @@
 #include "formats/blocks.h"
 #include "formats/codebooks.h"
 #include "formats/dtype.h"
-#include "formats/unpack.h"
 
 namespace sluice::kernels::arm {
 namespace {
 
 using formats::DType;
 
-inline float ToFloat(formats::Half half) { return static_cast<float>(std::bit_cast<__fp16>(half.bits())); }
+inline float HalfToFloat(uint16_t bits) { return static_cast<float>(std::bit_cast<__fp16>(bits)); }
+inline float ToFloat(formats::Half half) { return HalfToFloat(half.bits()); }
 
 inline int8x16_t Signed(uint8x16_t v) { return vreinterpretq_s8_u8(v); }
 inline uint8x16_t LowNibbles(uint8x16_t v) { return vandq_u8(v, vdupq_n_u8(15)); }
@@ -39,13 +40,14 @@ inline uint8x16_t TwoBits(uint8x16_t v, int shift) {
 inline uint8x16_t WhereBit(uint8x16_t v, int bit, uint8_t value) {
   return vandq_u8(vtstq_u8(v, vdupq_n_u8(static_cast<uint8_t>(1 << bit))), vdupq_n_u8(value));
 }
-// Byte j: 16 where bit j of `bits` is set.
-inline uint8x16_t FifthBits(uint32_t bits) {
+// Byte j: all ones where bit j of `bits` is set, else 0.
+inline uint8x16_t SpreadBits(uint32_t bits) {
   const uint8x16_t spread =
       vcombine_u8(vdup_n_u8(static_cast<uint8_t>(bits)), vdup_n_u8(static_cast<uint8_t>(bits >> 8)));
-  const uint8x16_t each = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
-  return vandq_u8(vtstq_u8(spread, each), vdupq_n_u8(16));
+  return vtstq_u8(spread, vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u)));
 }
+// Byte j: 16 where bit j of `bits` is set.
+inline uint8x16_t FifthBits(uint32_t bits) { return vandq_u8(SpreadBits(bits), vdupq_n_u8(16)); }
 inline int8x16_t FromTable(const std::array<int8_t, 16>& table, uint8x16_t index) {
   return vqtbl1q_s8(vld1q_s8(&table[0]), index);
 }
@@ -272,36 +274,6 @@ struct ReaderIQ4_XS : BlockReader<formats::BlockIQ4_XS, 256, 32, false> {
             FromTable(formats::kValuesIQ4_NL, HighNibbles(v)));
     }
   }
-};
-
-// --- every other format without a minimum: unpacked by its definition, then multiplied in vectors ---
-
-template <DType kType, int kBlockBytes, int kLengthValue, int kGroupValue>
-struct ReaderUnpacked {
-  static constexpr int kBytes = kBlockBytes;
-  static constexpr int kLength = kLengthValue;
-  static constexpr int kGroup = kGroupValue;
-  static constexpr bool kScaled = kGroup < kLength;
-  static constexpr bool kMinimum = false;
-  static constexpr int kChains = kLength == 32 ? 8 : 1;
-
-  explicit ReaderUnpacked(const std::byte* p) { formats::UnpackerFor(kType)(p, block); }
-  float d() const { return block.d; }
-  int8x16_t Scales() const {
-    int8_t scales[16] = {};
-    for (int g = 0; g < kLength / kGroup; ++g) {
-      scales[g] = static_cast<int8_t>(block.scales[g * (kGroup / formats::kGroupLength)]);
-    }
-    return vld1q_s8(scales);
-  }
-  template <typename Visit>
-  void Codes(Visit visit) const {
-    for (int g = 0; g < kLength / 32; ++g) {
-      visit(g, vld1q_s8(block.codes + 32 * g), vld1q_s8(block.codes + 32 * g + 16));
-    }
-  }
-
-  formats::UnpackedBlock block;
 };
 
 }  // namespace

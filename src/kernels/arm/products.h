@@ -17,6 +17,7 @@
 #include <new>
 #include <utility>
 
+#include "kernels/arm/few_bits.h"
 #include "kernels/arm/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/scalar.h"
@@ -365,18 +366,18 @@ constexpr void AddQuantised(std::array<MatmulFn, formats::kDTypeLimit>& table) {
   set(kQ6_K, Matmul<Isa, ReaderQ6_K>);
   set(kIQ4_NL, Matmul<Isa, ReaderIQ4_NL>);
   set(kIQ4_XS, Matmul<Isa, ReaderIQ4_XS>);
-  set(kMXFP4, Matmul<Isa, ReaderUnpacked<kMXFP4, sizeof(formats::BlockMXFP4), 32, 32>>);
-  set(kQ2_0, Matmul<Isa, ReaderUnpacked<kQ2_0, sizeof(formats::BlockQ2_0), 64, 64>>);
-  set(kQ1_0, Matmul<Isa, ReaderUnpacked<kQ1_0, sizeof(formats::BlockQ1_0), 128, 128>>);
-  set(kTQ1_0, Matmul<Isa, ReaderUnpacked<kTQ1_0, sizeof(formats::BlockTQ1_0), 256, 256>>);
-  set(kTQ2_0, Matmul<Isa, ReaderUnpacked<kTQ2_0, sizeof(formats::BlockTQ2_0), 256, 256>>);
-  set(kIQ1_S, Matmul<Isa, ReaderUnpacked<kIQ1_S, sizeof(formats::BlockIQ1_S), 256, 32>>);
-  set(kIQ1_M, Matmul<Isa, ReaderUnpacked<kIQ1_M, sizeof(formats::BlockIQ1_M), 256, 16>>);
-  set(kIQ2_XXS, Matmul<Isa, ReaderUnpacked<kIQ2_XXS, sizeof(formats::BlockIQ2_XXS), 256, 32>>);
-  set(kIQ2_XS, Matmul<Isa, ReaderUnpacked<kIQ2_XS, sizeof(formats::BlockIQ2_XS), 256, 16>>);
-  set(kIQ2_S, Matmul<Isa, ReaderUnpacked<kIQ2_S, sizeof(formats::BlockIQ2_S), 256, 16>>);
-  set(kIQ3_XXS, Matmul<Isa, ReaderUnpacked<kIQ3_XXS, sizeof(formats::BlockIQ3_XXS), 256, 32>>);
-  set(kIQ3_S, Matmul<Isa, ReaderUnpacked<kIQ3_S, sizeof(formats::BlockIQ3_S), 256, 32>>);
+  set(kMXFP4, Matmul<Isa, ReaderMXFP4>);
+  set(kQ2_0, Matmul<Isa, ReaderQ2_0>);
+  set(kQ1_0, Matmul<Isa, ReaderQ1_0>);
+  set(kTQ1_0, Matmul<Isa, ReaderTQ1_0>);
+  set(kTQ2_0, Matmul<Isa, ReaderTQ2_0>);
+  set(kIQ1_S, Matmul<Isa, ReaderIQ1_S>);
+  set(kIQ1_M, Matmul<Isa, ReaderIQ1_M>);
+  set(kIQ2_XXS, Matmul<Isa, ReaderIQ2_XXS>);
+  set(kIQ2_XS, Matmul<Isa, ReaderIQ2_XS>);
+  set(kIQ2_S, Matmul<Isa, ReaderIQ2_S>);
+  set(kIQ3_XXS, Matmul<Isa, ReaderIQ3_XXS>);
+  set(kIQ3_S, Matmul<Isa, ReaderIQ3_S>);
   set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "formats/codebooks.h"
+#include "kernels/grid_bits.h"
 #include "kernels/x86/superblocks.h"
 
 namespace sluice::kernels {
@@ -30,20 +31,6 @@ template <size_t kEntries, typename At>
 inline __m256i VectorsOf4(const std::array<uint32_t, kEntries>& grid, At at) {
   const auto entry = [&](int k) { return static_cast<int>(grid[at(k)]); };
   return _mm256_setr_epi32(entry(0), entry(1), entry(2), entry(3), entry(4), entry(5), entry(6), entry(7));
-}
-
-// In each byte: bit 7 is set where the other seven have an odd number of ones.
-inline uint32_t EvenSigns(uint32_t bytes) {
-  uint32_t parity = bytes ^ (bytes >> 4);
-  parity ^= parity >> 2;
-  parity ^= parity >> 1;
-  return bytes | (parity & 0x01010101u) << 7;
-}
-
-// The signs of 32 elements from four times seven bits, the lowest first.
-inline uint32_t SpreadSigns(uint32_t packed) {
-  return EvenSigns((packed & 0x7f) | (packed << 1 & 0x7f00) | (packed << 2 & 0x7f0000) |
-                   (packed << 3 & 0x7f000000));
 }
 
 // 2s + 1 for 8 or 16 scales of 16 bits.
@@ -108,10 +95,7 @@ struct SuperIQ2_XS : SignedGrid {
   }
   template <int j>
   static inline uint32_t Signs(const std::byte* block) {
-    // Seven bits on top of each word, brought together in four bytes.
-    const uint64_t words = LoadU64(block + 2 + 8 * j) >> 9 & 0x007f007f007f007full;
-    const uint64_t pairs = words | words >> 8;
-    return EvenSigns(static_cast<uint32_t>((pairs & 0xffff) | (pairs >> 16 & 0xffff0000)));
+    return SignsOfWords(LoadU64(block + 2 + 8 * j));
   }
   static inline __m256i RowScales(const std::byte* block) { return OddNibbleScales(block + 66); }
   static inline float Scale(const std::byte* block) { return 0.125f * LoadHalf(block); }
@@ -246,12 +230,7 @@ struct SuperIQ1_M : RaisedGrid {
                           1 << 10, 1 << 4, 1 << 10, 1 << 4, 1 << 10, 1 << 4, 1 << 10, 1 << 4);
     return OddScales(_mm256_srli_epi16(_mm256_mullo_epi16(spread, to_top), 13));
   }
-  // d stands in the top nibbles of the four words, the lowest first.
-  static inline uint16_t HalfBits(const std::byte* block) {
-    const uint64_t words = LoadU64(block + 48);
-    return static_cast<uint16_t>((words >> 12 & 0xf) | (words >> 24 & 0xf0) | (words >> 36 & 0xf00) |
-                                 (words >> 48 & 0xf000));
-  }
+  static inline uint16_t HalfBits(const std::byte* block) { return HalfOfTopNibbles(LoadU64(block + 48)); }
   static inline float Scale(const std::byte* block) { return 0.125f * _cvtsh_ss(HalfBits(block)); }
   static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
     const auto half = [&](int r) { return static_cast<int16_t>(HalfBits(blocks.row(r))); };
