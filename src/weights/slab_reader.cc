@@ -139,7 +139,8 @@ Result<int> SlabReader::Finish(const io::IoCompletion& completion) {
     Submit(completion.tag);
     return -1;
   }
-  if (page_cache_ == PageCache::kEmptyBehind) files_[transfer.shard].DropFromPageCache(transfer.offset + read.begin, read.end - read.begin);
+  if (page_cache_ == PageCache::kEmptyBehind)
+    files_[transfer.shard].DropFromPageCache(transfer.offset + read.begin, read.end - read.begin);
   free_reads_.push_back(completion.tag);
   --reads_under_way_;
   transfer.failed |= !status;

@@ -38,7 +38,9 @@ Result<std::unique_ptr<WeightStore>> WeightStore::Create(const runtime::Context&
   store->states_ = std::vector<State>(store->slabs_.size());
   SLUICE_TRY_ASSIGN(store->reader_,
                     SlabReader::Create(file,
-                                       {.block_bytes = options.read_bytes, .depth = options.depth, .page_cache = options.page_cache},
+                                       {.block_bytes = options.read_bytes,
+                                        .depth = options.depth,
+                                        .page_cache = options.page_cache},
                                        std::move(queue)));
   if (options.residency == Residency::kMmap) {
     SLUICE_TRY(store->MapFiles());
