@@ -10,7 +10,6 @@ using MatmulTable = std::array<MatmulFn, formats::kDTypeLimit>;
 
 constexpr MatmulTable MakeMatmulTable() {
   using enum formats::DType;
-  using scalar::MatmulQuantised;
   MatmulTable table{};
   const auto set = [&](formats::DType dtype, MatmulFn matmul) { table[static_cast<size_t>(dtype)] = matmul; };
   set(kF32, avx2::MatmulF32);
@@ -38,10 +37,9 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kIQ1_M, avx2::MatmulIQ1_M);
   set(kTQ1_0, avx2::MatmulTQ1_0);
   set(kTQ2_0, avx2::MatmulTQ2_0);
-  // Formats without kernels of their own yet.
-  set(kNVFP4, MatmulQuantised<kNVFP4>);
-  set(kQ1_0, MatmulQuantised<kQ1_0>);
-  set(kQ2_0, MatmulQuantised<kQ2_0>);
+  set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
+  set(kQ1_0, avx2::MatmulQ1_0);
+  set(kQ2_0, avx2::MatmulQ2_0);
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx2.h"
 #include "kernels/x86/panels.h"
+#include "kernels/x86/plain_blocks.h"
 #include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx2 {
@@ -73,5 +74,8 @@ void MatmulTQ1_0(const MatmulArgs& args) {
 void MatmulTQ2_0(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx2, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
+
+void MatmulQ2_0(const MatmulArgs& args) { MatmulPlainPanels<Avx2, PlainQ2_0>(args); }
+void MatmulQ1_0(const MatmulArgs& args) { MatmulPlainPanels<Avx2, PlainQ1_0>(args); }
 
 }  // namespace sluice::kernels::avx2

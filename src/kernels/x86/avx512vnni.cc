@@ -11,7 +11,6 @@ using MatmulTable = std::array<MatmulFn, formats::kDTypeLimit>;
 
 constexpr MatmulTable MakeMatmulTable() {
   using enum formats::DType;
-  using scalar::MatmulQuantised;
   MatmulTable table{};
   const auto set = [&](formats::DType dtype, MatmulFn matmul) { table[static_cast<size_t>(dtype)] = matmul; };
   set(kF32, avx512vnni::MatmulF32);
@@ -39,10 +38,9 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kIQ1_M, avx512vnni::MatmulIQ1_M);
   set(kTQ1_0, avx512vnni::MatmulTQ1_0);
   set(kTQ2_0, avx512vnni::MatmulTQ2_0);
-  // Formats without kernels of their own yet.
-  set(kNVFP4, MatmulQuantised<kNVFP4>);
-  set(kQ1_0, MatmulQuantised<kQ1_0>);
-  set(kQ2_0, MatmulQuantised<kQ2_0>);
+  set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
+  set(kQ1_0, avx512vnni::MatmulQ1_0);
+  set(kQ2_0, avx512vnni::MatmulQ2_0);
   return table;
 }
 

@@ -35,6 +35,8 @@ void MatmulIQ1_S(const MatmulArgs& args);
 void MatmulIQ1_M(const MatmulArgs& args);
 void MatmulTQ1_0(const MatmulArgs& args);
 void MatmulTQ2_0(const MatmulArgs& args);
+void MatmulQ2_0(const MatmulArgs& args);
+void MatmulQ1_0(const MatmulArgs& args);
 
 // avx512vnni_batch.cc: from a few activation rows on.
 void BatchQ4_0(const MatmulArgs& args);

@@ -5,6 +5,7 @@
 #include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx512vnni.h"
 #include "kernels/x86/panels.h"
+#include "kernels/x86/plain_blocks.h"
 #include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx512vnni {
@@ -91,5 +92,8 @@ void MatmulTQ1_0(const MatmulArgs& args) {
 void MatmulTQ2_0(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx512Vnni, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
+
+void MatmulQ2_0(const MatmulArgs& args) { MatmulPlainPanels<Avx512Vnni, PlainQ2_0>(args); }
+void MatmulQ1_0(const MatmulArgs& args) { MatmulPlainPanels<Avx512Vnni, PlainQ1_0>(args); }
 
 }  // namespace sluice::kernels::avx512vnni
