@@ -39,7 +39,8 @@ Status Calibration::Run(const gguf::GgufFile& file, model::LayerRange layers, bo
   SLUICE_TRY_ASSIGN(const model::Weights weights, model::BindWeights(config, file));
   SLUICE_TRY_ASSIGN(const auto store,
                     weights::WeightStore::Create(context_, file, weights.schedule,
-                                                 {.residency = weights::Residency::kMmap, .direct = false}));
+                                                 {.residency = weights::Residency::kMmap,
+                                                  .page_cache = weights::PageCache::kLeave}));
   SLUICE_TRY_ASSIGN(const auto cache, kv::Cache::Create({.layers = model::CacheLayers(config),
                                                          .k_type = kv::KvType::kF16,
                                                          .v_type = kv::KvType::kF16,
