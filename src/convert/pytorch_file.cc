@@ -17,7 +17,7 @@ namespace {
 using Entries = std::map<std::string_view, const ZipEntry*>;
 
 Result<Entries> WithinTheFolder(const std::vector<ZipEntry>& zip) {
-  constexpr std::string_view kPickle = "/data.pkl";
+  static constexpr std::string_view kPickle = "/data.pkl";
   const auto pickle =
       std::ranges::find_if(zip, [](const ZipEntry& entry) { return entry.name.ends_with(kPickle); });
   if (pickle == zip.end()) return Fail(ErrorCode::kCorrupt, "has no data.pkl: torch.save did not write it");
