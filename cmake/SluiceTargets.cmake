@@ -42,7 +42,8 @@ endfunction()
 # sluice_test(name SOURCES a_test.cc … DEPS folder … [LIBS …])
 # Makes one GoogleTest binary, each of its tests a ctest of its own. Tests find the
 # source tree at SLUICE_SOURCE_DIR and the reference vectors at SLUICE_REFERENCE_DIR
-# (a test that needs those skips with a reason where they are absent).
+# (a test that needs those skips with a reason where they are absent). SLUICE_SANITIZED is defined in builds with
+# sanitizers, which take memory and signals of their own.
 function(sluice_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -53,6 +54,7 @@ function(sluice_test name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # a third less time to build; tests need no speed
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE
+    $<$<BOOL:${SLUICE_SANITIZE}>:SLUICE_SANITIZED>
     SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     SLUICE_REFERENCE_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
