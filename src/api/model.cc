@@ -94,7 +94,7 @@ Result<std::shared_ptr<const Model>> Model::Open(const Engine& engine, const std
                     model::Model::OpenHeader(path, options.overrides, options.replacements));
   SLUICE_TRY_ASSIGN(const plan::ModelFacts facts, parts->Facts());
   plan::Request request = RequestFor(engine, options);
-  if (request.store.page_cache == weights::PageCache::kPassBy && !HasDirectReads(path)) {
+  if (request.store.page_cache != weights::PageCache::kEmptyBehind && !HasDirectReads(path)) {
     engine.context().log.Warn(
         "{} is on a file system without direct reads: weights are read through the page cache, which "
         "is emptied behind",

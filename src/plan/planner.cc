@@ -82,7 +82,7 @@ class Planner {
   Setting Lowest(Setting setting) const;
   void ShortenWhileStreaming(Setting& setting) const;
   std::vector<std::string> Steps(const Setting& from, const Setting& to) const;
-  bool LeavesPageCache(const Setting& setting) const;
+  bool HasRoomForPageCache(const Setting& setting) const;
   Plan Finish(const Setting& wanted, const Setting& setting) const;
   Error Refuse(const Setting& setting) const;
   int64_t LargestTypedContext(Setting setting) const;
@@ -201,11 +201,9 @@ std::vector<std::string> Planner::Steps(const Setting& from, const Setting& to) 
   return steps;
 }
 
-// A start of the same model later finds its file in memory, where the budget has room for the file beside
-// everything else: even with the page cache counted, no more than the budget is taken.
-bool Planner::LeavesPageCache(const Setting& setting) const {
-  return request_.store.page_cache == weights::PageCache::kPassBy &&
-         setting.residency == Residency::kResident && !unlimited() &&
+// Even with the file in the page cache, no more than the budget is taken.
+bool Planner::HasRoomForPageCache(const Setting& setting) const {
+  return setting.residency == Residency::kResident && !unlimited() &&
          Bytes(setting) + facts_.tensor_bytes <= room();
 }
 
@@ -219,7 +217,8 @@ Plan Planner::Finish(const Setting& wanted, const Setting& setting) const {
             .budget_bytes = request_.budget_bytes,
             .bounded = setting.residency != Residency::kMmap,
             .steps = Steps(wanted, setting)};
-  if (LeavesPageCache(setting)) plan.store.page_cache = weights::PageCache::kLeave;
+  if (plan.store.page_cache == weights::PageCache::kLeave && !HasRoomForPageCache(setting))
+    plan.store.page_cache = weights::PageCache::kPassBy;
   plan.unaccounted_bytes =
       UnaccountedBytes(std::accumulate(plan.accounts.begin(), plan.accounts.end(), request_.used_bytes));
   plan.streamed_bytes = facts_.weight_bytes(plan.store).streamed_bytes;

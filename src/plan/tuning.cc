@@ -10,10 +10,15 @@ namespace {
 
 // Less is what measuring alone explains.
 constexpr double kWorthIt = 1.05;
+// Bytes per second. Faster storage gives a model past the page cache about as soon as the page cache itself does.
+constexpr double kSlowStorage = 1e9;
 
 }  // namespace
 
 weights::StoreOptions Tuned(const DeviceProfile& device, weights::StoreOptions options) {
+  const double fastest = device.BestStorage().bytes_per_second;
+  if (fastest > 0 && fastest < kSlowStorage && options.page_cache == weights::PageCache::kPassBy)
+    options.page_cache = weights::PageCache::kLeave;
   const bool any_backend = options.backend == io::IoBackend::kAuto;
   std::vector<StorageRate> rates;
   double as_it_is = 0, best = 0;

@@ -120,14 +120,14 @@ TEST(PlannerTest, TheFileStaysInThePageCacheWhereItHasRoomBesideTheRest) {
   EXPECT_EQ(tight->store.residency, Residency::kResident);
   EXPECT_EQ(tight->store.page_cache, PageCache::kPassBy);
   const uint64_t roomy = tight->total_bytes() + Model().tensor_bytes + 64 * kMiB;
-  EXPECT_EQ(page_cache({.budget_bytes = roomy, .context_length = 512}), PageCache::kLeave);
-  EXPECT_EQ(page_cache({.budget_bytes = roomy - kGiB, .context_length = 512}), PageCache::kPassBy);
-  EXPECT_EQ(page_cache({.budget_bytes = roomy, .context_length = 512, .residency = Residency::kPin}),
+  const weights::StoreOptions leave = {.page_cache = PageCache::kLeave};
+  EXPECT_EQ(page_cache({.budget_bytes = roomy, .context_length = 512, .store = leave}), PageCache::kLeave);
+  EXPECT_EQ(page_cache({.budget_bytes = roomy - kGiB, .context_length = 512, .store = leave}),
             PageCache::kPassBy);
-  EXPECT_EQ(
-      page_cache(
-          {.budget_bytes = roomy, .context_length = 512, .store = {.page_cache = PageCache::kEmptyBehind}}),
-      PageCache::kEmptyBehind);
+  EXPECT_EQ(page_cache(
+                {.budget_bytes = roomy, .context_length = 512, .residency = Residency::kPin, .store = leave}),
+            PageCache::kPassBy);
+  EXPECT_EQ(page_cache({.budget_bytes = roomy, .context_length = 512}), PageCache::kPassBy);
 }
 
 // A budget that holds all that is swept streams nothing, and needs no ring.

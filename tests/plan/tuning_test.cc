@@ -44,6 +44,19 @@ TEST(TuningTest, OfTwoThatAreAsFastTheDeeperOne) {
   EXPECT_EQ(tuned.read_bytes, 512 * kKiB);
 }
 
+TEST(TuningTest, SlowStorageLeavesWeightsInThePageCache) {
+  using enum weights::PageCache;
+  const auto page_cache = [](double rate, weights::PageCache asked) {
+    DeviceProfile device;
+    device.storage = {{kMiB, 8, kUring, rate}};
+    return Tuned(device, {.page_cache = asked}).page_cache;
+  };
+  EXPECT_EQ(page_cache(0.3e9, kPassBy), kLeave);
+  EXPECT_EQ(page_cache(2e9, kPassBy), kPassBy);
+  EXPECT_EQ(page_cache(0.3e9, kEmptyBehind), kEmptyBehind);
+  EXPECT_EQ(Tuned(DeviceProfile(), {}).page_cache, kPassBy);  // nothing is known
+}
+
 TEST(TuningTest, KeepsTheBackendThatWasAskedFor) {
   const auto tuned = With({2 * kMiB, 16, kPread, 4e9}, {.backend = kUring});
   EXPECT_EQ(tuned.backend, kUring);
