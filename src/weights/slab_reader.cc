@@ -6,22 +6,13 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "platform/os_error.h"
+#include "weights/shard_file.h"
 
 namespace sluice::weights {
 
 namespace {
 
 constexpr uint64_t kPage = platform::File::kDirectAlignment;
-
-Result<platform::File> OpenShard(const gguf::Shard& shard, platform::File::Caching caching) {
-  SLUICE_TRY_ASSIGN(platform::File file, platform::File::Open(shard.path, caching));
-  SLUICE_TRY_ASSIGN(const uint64_t size, file.Size());
-  if (size != shard.file_bytes) {
-    return Fail(ErrorCode::kCorrupt, "{} has changed while it was opened: {} bytes, before {}", shard.path, size,
-                shard.file_bytes);
-  }
-  return file;
-}
 
 }  // namespace
 
@@ -179,17 +170,6 @@ void SlabReader::DropFromPageCache() const {
   for (const platform::File& file : cached_files_) {
     if (const auto size = file.Size()) file.DropFromPageCache(0, *size);
   }
-}
-
-Status SlabReader::CheckSizes(const gguf::GgufFile& model) const {
-  for (size_t i = 0; i < cached_files_.size(); ++i) {
-    SLUICE_TRY_ASSIGN(const uint64_t size, cached_files_[i].Size());
-    const gguf::Shard& shard = model.shards()[i];
-    if (size < shard.file_bytes) {
-      return Fail(ErrorCode::kCorrupt, "{} has become shorter: {} bytes, before {}", shard.path, size, shard.file_bytes);
-    }
-  }
-  return {};
 }
 
 Status SlabReader::ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const {

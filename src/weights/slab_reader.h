@@ -68,8 +68,6 @@ class SlabReader {
   bool MostlyInPageCache(std::span<const Slab> slabs) const;
   // Drops what the page cache holds of the files: their headers, and what was read along with small tensors.
   void DropFromPageCache() const;
-  // Errors: kCorrupt when a file has become shorter than the model says.
-  Status CheckSizes(const gguf::GgufFile& model) const;
 
   // One row of a matrix. Thread-safe.
   Status ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const;

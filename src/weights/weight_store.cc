@@ -93,22 +93,10 @@ Status WeightStore::TakeRing() {
 }
 
 Status WeightStore::MapFiles() {
-  for (const gguf::Shard& shard : file_.shards()) {
-    SLUICE_TRY_ASSIGN(const platform::File file, platform::File::Open(shard.path));
-    SLUICE_TRY_ASSIGN(platform::Mapping mapping, platform::Mapping::OfFile(file));
-    if (mapping.size() != shard.file_bytes) {
-      return sluice::Fail(ErrorCode::kCorrupt, "{} has changed while it was opened: {} bytes, before {}", shard.path,
-                          mapping.size(), shard.file_bytes);
-    }
-    SLUICE_TRY_ASSIGN(platform::ShrinkGuard guard, platform::ShrinkGuard::Watch(mapping.bytes()));
-    mappings_.push_back(std::move(mapping));
-    guards_.push_back(std::move(guard));
-  }
+  SLUICE_TRY_ASSIGN(mapped_, MappedFiles::Open(file_));
   for (size_t i = 0; i < slabs_.size(); ++i) {
-    for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e) {
-      const Extent& extent = slabs_[i].extents[e];
-      states_[i].data[e] = mappings_[extent.shard].bytes().data() + extent.offset;
-    }
+    for (size_t e = 0; e < static_cast<size_t>(slabs_[i].n_extents); ++e)
+      states_[i].data[e] = mapped_.At(slabs_[i].extents[e]);
     states_[i].phase = Phase::kReady;
   }
   return {};
@@ -123,7 +111,7 @@ bool WeightStore::InOrder(int operation) const {
 }
 
 Status WeightStore::BeginPass(int output_rounds) {
-  if (!mappings_.empty()) return CheckMappings();
+  if (!mapped_.empty()) return mapped_.Check();
   const std::lock_guard lock(mutex_);
   if (in_pass_ || failure_) DropEverythingUnderWay({pass_ + 1, 0, 0});
   ++pass_;
@@ -135,19 +123,9 @@ Status WeightStore::BeginPass(int output_rounds) {
 }
 
 Status WeightStore::EndPass() {
-  if (!mappings_.empty()) return CheckMappings();
+  if (!mapped_.empty()) return mapped_.Check();
   const std::lock_guard lock(mutex_);
   in_pass_ = false;
-  return {};
-}
-
-Status WeightStore::CheckMappings() const {
-  SLUICE_TRY(reader_->CheckSizes(file_));
-  for (size_t i = 0; i < guards_.size(); ++i) {
-    if (!guards_[i].page_was_missing()) continue;
-    return sluice::Fail(ErrorCode::kCorrupt, "{} has become shorter while it was in use, and has changed since",
-                        file_.shards()[i].path);
-  }
   return {};
 }
 
@@ -412,7 +390,7 @@ Result<uint64_t> WeightStore::GiveBack(uint64_t bytes) {
 }
 
 Result<uint64_t> WeightStore::GiveBackAt(Position next, uint64_t bytes) {
-  if (!mappings_.empty()) return uint64_t{0};
+  if (!mapped_.empty()) return uint64_t{0};
   const uint64_t ring = ring_.size() == 0 ? RingBytes(slabs_, options_) : 0;
   if (ring > 0 && ring < kFewestSlots * SlotBytes(slabs_)) return uint64_t{0};
   const std::vector<int> chosen = ChooseToGive(bytes > UINT64_MAX - ring ? bytes : bytes + ring);

@@ -25,9 +25,8 @@
 #include "base/result.h"
 #include "gguf/reader.h"
 #include "memory/arena.h"
-#include "platform/mapping.h"
-#include "platform/shrink_guard.h"
 #include "runtime/context.h"
+#include "weights/mapped_files.h"
 #include "weights/residency.h"
 #include "weights/schedule.h"
 #include "weights/slab_reader.h"
@@ -151,7 +150,6 @@ class WeightStore {
   Status TakeMemory(const std::vector<bool>& pinned);
   Status TakeRing();
   Status MapFiles();
-  Status CheckMappings() const;
 
   // The bytes of all slabs that `counts` holds for.
   template <typename F>
@@ -189,8 +187,7 @@ class WeightStore {
   std::vector<std::pair<int, int>> operations_;  // slabs of each
   std::vector<State> states_;                    // of each slab
   memory::Arena pinned_;
-  std::vector<platform::Mapping> mappings_;      // kMmap, by shard
-  std::vector<platform::ShrinkGuard> guards_;    // of mappings_
+  MappedFiles mapped_;  // kMmap
   memory::Arena ring_;  // kPin: streamed slabs; kLru: the blocks that are held
   memory::Reservation page_cache_;  // that reads pass through, where it is emptied behind them
   uint64_t slot_bytes_ = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "formats/bell_shaped.h"
 #include "formats/decode.h"
 #include "formats/pack.h"
 
@@ -21,18 +22,6 @@ std::vector<DType> QuantisedTypes() {
     if (IsQuantised(traits.dtype)) types.push_back(traits.dtype);
   }
   return types;
-}
-
-// About normal, mean 0 and deviation 1; made of whole numbers, so that they are the same everywhere.
-std::vector<float> BellShaped(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(count);
-  for (float& value : values) {
-    int sum = 0;
-    for (int i = 0; i < 12; ++i) sum += static_cast<int>(random() >> 20);
-    value = static_cast<float>(sum - 12 * 2048 + 6) * 0x1p-12f;
-  }
-  return values;
 }
 
 struct Coded {

@@ -3,25 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "formats/bell_shaped.h"
 #include "formats/encode.h"
 #include "formats/pack.h"
 
 namespace sluice::formats {
 namespace {
-
-std::vector<float> BellShaped(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(count);
-  for (float& value : values) {
-    int sum = 0;
-    for (int i = 0; i < 12; ++i) sum += static_cast<int>(random() >> 20);
-    value = static_cast<float>(sum - 12 * 2048 + 6) * 0x1p-12f;
-  }
-  return values;
-}
 
 // An upper triangular factor with a strong pull between neighbours, and the metric U Uᵀ.
 struct Metric {

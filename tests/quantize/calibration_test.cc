@@ -4,20 +4,12 @@
 
 #include "platform/temp_folder.h"
 #include "quantize/importance_gatherer.h"
-#include "quantize/synth.h"
+#include "quantize/small_shape.h"
 
 namespace sluice::quantize {
 namespace {
 
-constexpr SynthShape kShape{.name = "calibration",
-                            .architecture = "llama",
-                            .layers = 3,
-                            .d_model = 64,
-                            .d_ff = 96,
-                            .n_heads = 2,
-                            .n_kv_heads = 1,
-                            .head_dim = 32,
-                            .context_length = 64};
+constexpr SynthShape kShape = SmallShape("calibration", 3);
 
 class CalibrationTest : public testing::Test {
  protected:

@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 
+#include "formats/bell_shaped.h"
 #include "formats/decode.h"
 #include "formats/encode.h"
 #include "formats/refine.h"
@@ -13,21 +13,10 @@
 namespace sluice::quantize {
 namespace {
 
+using formats::BellShaped;
 using formats::DType;
 
 constexpr int64_t kColumns = 512, kWidest = 4096;
-
-// About normal; made of whole numbers, so that they are the same everywhere.
-std::vector<float> BellShaped(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(count);
-  for (float& value : values) {
-    int sum = 0;
-    for (int i = 0; i < 12; ++i) sum += static_cast<int>(random() >> 20);
-    value = static_cast<float>(sum - 12 * 2048 + 6) * 0x1p-12f;
-  }
-  return values;
-}
 
 // Inputs whose columns are much alike: sums of a few directions, and a little of their own.
 std::vector<float> CorrelatedInputs(int64_t count, int64_t columns, uint32_t seed) {

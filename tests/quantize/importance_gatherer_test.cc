@@ -3,22 +3,14 @@
 #include <gmock/gmock.h>
 
 #include "platform/temp_folder.h"
-#include "quantize/synth.h"
+#include "quantize/small_shape.h"
 
 namespace sluice::quantize {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr SynthShape kShape{.name = "imatrix",
-                            .architecture = "llama",
-                            .layers = 2,
-                            .d_model = 64,
-                            .d_ff = 96,
-                            .n_heads = 2,
-                            .n_kv_heads = 1,
-                            .head_dim = 32,
-                            .context_length = 64};
+constexpr SynthShape kShape = SmallShape("imatrix", 2);
 
 class ImportanceGathererTest : public testing::Test {
  protected:

@@ -48,10 +48,15 @@ inline __m256i OddNibbleScales(const std::byte* scales) {
   return OddScales(_mm256_cvtepi8_epi16(_mm_and_si128(both, _mm_set1_epi8(15))));
 }
 
-// The f16 at `offset` of each of eight blocks, times `unit`.
-inline __m256 GatherScaled(const RowBlocks& blocks, int offset, float unit) {
-  return _mm256_mul_ps(GatherHalves(blocks, offset), _mm256_set1_ps(unit));
-}
+// d is an f16 at the head of the block, divided by kParts, a power of two.
+template <int kParts>
+struct HalfAtHead {
+  static constexpr float kUnit = 1.0f / kParts;
+  static inline float Scale(const std::byte* block) { return kUnit * LoadHalf(block); }
+  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
+    d = _mm256_mul_ps(GatherHalves(blocks, 0), _mm256_set1_ps(kUnit));
+  }
+};
 
 struct SignedGrid {
   static constexpr int kOffset = 0;
@@ -59,7 +64,7 @@ struct SignedGrid {
   static constexpr bool kHasMin = false;
 };
 
-struct SuperIQ2_XXS : SignedGrid {
+struct SuperIQ2_XXS : SignedGrid, HalfAtHead<8> {
   static constexpr int kBytes = 66;
   static constexpr int kMaxCode = 43;
   template <int j>
@@ -78,13 +83,9 @@ struct SuperIQ2_XXS : SignedGrid {
     const __m256i upper = _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8);
     return OddScalesOf32(_mm256_srli_epi32(upper, 28));
   }
-  static inline float Scale(const std::byte* block) { return 0.125f * LoadHalf(block); }
-  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
-    d = GatherScaled(blocks, 0, 0.125f);
-  }
 };
 
-struct SuperIQ2_XS : SignedGrid {
+struct SuperIQ2_XS : SignedGrid, HalfAtHead<8> {
   static constexpr int kBytes = 74;
   static constexpr int kMaxCode = 43;
   template <int j>
@@ -98,13 +99,9 @@ struct SuperIQ2_XS : SignedGrid {
     return SignsOfWords(LoadU64(block + 2 + 8 * j));
   }
   static inline __m256i RowScales(const std::byte* block) { return OddNibbleScales(block + 66); }
-  static inline float Scale(const std::byte* block) { return 0.125f * LoadHalf(block); }
-  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
-    d = GatherScaled(blocks, 0, 0.125f);
-  }
 };
 
-struct SuperIQ2_S : SignedGrid {
+struct SuperIQ2_S : SignedGrid, HalfAtHead<8> {
   static constexpr int kBytes = 82;
   static constexpr int kMaxCode = 43;
   template <int j>
@@ -119,13 +116,9 @@ struct SuperIQ2_S : SignedGrid {
     return LoadU32(block + 34 + 4 * j);
   }
   static inline __m256i RowScales(const std::byte* block) { return OddNibbleScales(block + 74); }
-  static inline float Scale(const std::byte* block) { return 0.125f * LoadHalf(block); }
-  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
-    d = GatherScaled(blocks, 0, 0.125f);
-  }
 };
 
-struct SuperIQ3_XXS : SignedGrid {
+struct SuperIQ3_XXS : SignedGrid, HalfAtHead<4> {
   static constexpr int kBytes = 98;
   static constexpr int kMaxCode = 62;
   template <int j>
@@ -140,13 +133,9 @@ struct SuperIQ3_XXS : SignedGrid {
   static inline __m256i RowScales(const std::byte* block) {
     return OddScalesOf32(_mm256_srli_epi32(Load256(block + 66), 28));
   }
-  static inline float Scale(const std::byte* block) { return 0.25f * LoadHalf(block); }
-  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
-    d = GatherScaled(blocks, 0, 0.25f);
-  }
 };
 
-struct SuperIQ3_S : SignedGrid {
+struct SuperIQ3_S : SignedGrid, HalfAtHead<1> {
   static constexpr int kBytes = 110;
   static constexpr int kMaxCode = 15;
   template <int j>
@@ -165,8 +154,6 @@ struct SuperIQ3_S : SignedGrid {
                                               _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
     return OddScalesOf32(_mm256_and_si256(nibbles, _mm256_set1_epi32(15)));
   }
-  static inline float Scale(const std::byte* block) { return LoadHalf(block); }
-  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) { d = GatherHalves(blocks, 0); }
 };
 
 // IQ1: 8 · (−1, 0, 1) ± 1, raised by 9. Elements of the vectors are −1, 0, 1; two more where `plus` has a
@@ -184,7 +171,7 @@ struct RaisedGrid {
   static constexpr bool kHasMin = false;
 };
 
-struct SuperIQ1_S : RaisedGrid {
+struct SuperIQ1_S : RaisedGrid, HalfAtHead<8> {
   static constexpr int kBytes = 50;
   template <class Isa, int j>
   static inline __m256i Codes(const std::byte* block) {
@@ -198,10 +185,6 @@ struct SuperIQ1_S : RaisedGrid {
   static inline __m256i RowScales(const std::byte* block) {
     const __m128i s = _mm_and_si128(_mm_srli_epi16(Load128(block + 34), 12), _mm_set1_epi16(7));
     return OddScales(_mm256_broadcastsi128_si256(s));
-  }
-  static inline float Scale(const std::byte* block) { return 0.125f * LoadHalf(block); }
-  static inline void Floats(const RowBlocks& blocks, __m256& d, __m256&) {
-    d = GatherScaled(blocks, 0, 0.125f);
   }
 };
 
