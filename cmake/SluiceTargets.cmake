@@ -16,6 +16,7 @@ if(SLUICE_SANITIZE)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # wrong beside sanitizers
     -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
   target_link_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE})
+  target_compile_definitions(sluice_flags INTERFACE SLUICE_SANITIZED)
 endif()
 if(SLUICE_FUZZ)
   target_compile_options(sluice_flags INTERFACE -fsanitize=fuzzer-no-link)
@@ -54,7 +55,6 @@ function(sluice_test name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # a third less time to build; tests need no speed
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE
-    $<$<BOOL:${SLUICE_SANITIZE}>:SLUICE_SANITIZED>
     SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     SLUICE_REFERENCE_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
