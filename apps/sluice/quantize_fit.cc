@@ -113,11 +113,11 @@ Result<eval::Divergence> SampleDivergence::Measure(std::span<const gguf::Replace
 
 nlohmann::ordered_json FitJson(const FitSummary& fit) {
   nlohmann::ordered_json json{
-      {"budget_bytes", fit.budget_bytes},          {"predicted_kl", fit.report.predicted_kl},
-      {"bound_kl", fit.report.bound_kl},           {"optimal", fit.report.optimal},
-      {"measured_kl", fit.measured.kl().mean()},   {"measured_kl_error", fit.measured.kl().standard_error()},
-      {"positions", fit.measured.positions()},     {"probes", fit.report.probes},
-      {"tensors", nlohmann::ordered_json::array()}};
+      {"budget_bytes", fit.budget_bytes},        {"predicted_kl", fit.report.predicted_kl},
+      {"bound_kl", fit.report.bound_kl},         {"optimal", fit.report.optimal},
+      {"measured_kl", fit.measured.kl().mean()}, {"measured_kl_error", fit.measured.kl().standard_error()},
+      {"positions", fit.measured.positions()},   {"probes", fit.report.probes},
+      {"together", fit.report.together},         {"tensors", nlohmann::ordered_json::array()}};
   for (const quantize::FitTensor& tensor : fit.report.tensors) {
     json["tensors"].push_back({{"name", tensor.name},
                                {"type", NameOf(tensor.dtype)},

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// Errors: kCorrupt for text that is no JSON object, or a key that is missing, of the wrong type or out of
-// range; kUnsupported for a model_type that no shape describes, naming those that are.
+// Errors: those of convert::ParseJsonObject and ReadModelSizes; kUnsupported for a model_type that no shape
+// describes, naming those that are; kCorrupt for sizes beyond what can be planned.
 Result<quantize::SynthShape> ShapeOfConfig(std::string_view json);
 
 }  // namespace sluice

@@ -11,8 +11,6 @@
 
 namespace sluice::convert {
 
-inline constexpr int64_t kMaxContext = 1 << 30;  // tokens
-
 // A view of metadata that outlives it.
 class ArchitectureKeys {
  public:

@@ -52,6 +52,19 @@ Result<Index> ReadIndex(const fs::path& path, std::string_view suffix) {
   return index;
 }
 
+// The one file of safetensors in a folder, whatever it is called ("gptq_model-4bit-128g.safetensors"); empty
+// where there are none or several.
+fs::path OnlySafetensors(const fs::path& folder) {
+  fs::path only;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    if (!only.empty()) return {};
+    only = entry.path();
+  }
+  return only;
+}
+
 // What to say of a folder without such files.
 Error NothingToRead(const fs::path& folder) {
   std::error_code ignored;
@@ -98,8 +111,11 @@ Result<Checkpoint> Checkpoint::Open(const std::string& name) {
   const auto* layout = std::ranges::find_if(kLayouts, [&](const Layout& candidate) {
     return fs::exists(folder / candidate.index, ignored) || fs::exists(folder / candidate.single, ignored);
   });
-  if (layout == std::end(kLayouts)) return NothingToRead(folder);
-  if (const fs::path path = folder / layout->index; fs::exists(path, ignored)) {
+  if (layout == std::end(kLayouts)) {
+    const fs::path only = OnlySafetensors(folder);
+    if (only.empty()) return NothingToRead(folder);
+    SLUICE_TRY(checkpoint.AddFile(only, ReadSafetensors));
+  } else if (const fs::path path = folder / layout->index; fs::exists(path, ignored)) {
     SLUICE_TRY_ASSIGN(const Index index, ReadIndex(path, layout->suffix));
     SLUICE_TRY_ASSIGN(const std::vector<std::string> files, FilesOf(index, path));
     for (const std::string& file : files) SLUICE_TRY(checkpoint.AddFile(folder / file, layout->read));

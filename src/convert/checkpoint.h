@@ -1,5 +1,6 @@
 // Checkpoint: the tensors of a model as it was trained, in a folder of safetensors files (one, or several
-// with an index), or of files that torch.save wrote (pytorch_model.bin). Where both are there, safetensors.
+// with an index), or of files that torch.save wrote (pytorch_model.bin). Where both are there, safetensors. A
+// single safetensors file may have any name where none has the usual one.
 //
 // Owns the open files; immutable after Open, so any thread may read.
 #pragma once

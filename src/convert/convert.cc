@@ -409,6 +409,27 @@ uint32_t FileType(DType dtype) {
   }
 }
 
+// How weights are packed: as config.json says, or, in older repositories, a file beside it that the method's
+// own program wrote.
+Result<std::optional<PackingConfig>> ReadPacking(const fs::path& folder, const JsonObject& config) {
+  SLUICE_TRY_ASSIGN(const auto quantization, config.Object("quantization_config"));
+  if (quantization) {
+    SLUICE_TRY_ASSIGN(const PackingConfig packing, ReadPackingConfig(*quantization));
+    return std::optional(packing);
+  }
+  for (const auto& [name, method] :
+       {std::pair{"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}) {
+    const std::string path = (folder / name).string();
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) continue;
+    SLUICE_TRY_ASSIGN(nlohmann::json json, ReadJsonObject(path, kMaxConfigBytes));
+    if (!json.contains("quant_method")) json["quant_method"] = method;
+    SLUICE_TRY_ASSIGN(const PackingConfig packing, ReadPackingConfig(JsonObject(json, path)));
+    return std::optional(packing);
+  }
+  return std::optional<PackingConfig>();
+}
+
 }  // namespace
 
 Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string& output,
@@ -417,14 +438,11 @@ Result<ConvertReport> ConvertFolder(const std::string& folder, const std::string
   SLUICE_TRY_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(folder));
   const std::string config_path = (fs::path(folder) / "config.json").string();
   SLUICE_TRY_ASSIGN(const nlohmann::json config, ReadJsonObject(config_path, kMaxConfigBytes));
-  std::optional<PackingConfig> packing;
-  SLUICE_TRY_ASSIGN(const auto quantization, JsonObject(config, config_path).Object("quantization_config"));
-  if (quantization) {
-    SLUICE_TRY_ASSIGN(packing, ReadPackingConfig(*quantization));
-  }
   gguf::Metadata metadata;
   SLUICE_TRY_ASSIGN(Hyperparameters parameters,
                     ReadHyperparameters(JsonObject(config, config_path), metadata));
+  SLUICE_TRY_ASSIGN(const std::optional<PackingConfig> packing,
+                    ReadPacking(folder, JsonObject(config, config_path)));
   report.warnings = std::move(parameters.warnings);
   report.architecture = parameters.family->architecture;
   const std::string folder_name = fs::weakly_canonical(folder).filename().string();

@@ -156,6 +156,21 @@ constexpr NameRule kApertus[] = {
     {"model.layers.{}.attention_layernorm", "blk.{}.attn_norm"},
     {"model.layers.{}.feedforward_layernorm", "blk.{}.ffn_norm"},
 };
+// The later ones call their norms as GGUF does.
+constexpr NameRule kBitnet[] = {
+    {"model.layers.{}.self_attn.inner_attn_ln", "blk.{}.attn_sub_norm"},
+    {"model.layers.{}.self_attn.attn_sub_norm", "blk.{}.attn_sub_norm"},
+    {"model.layers.{}.mlp.ffn_layernorm", "blk.{}.ffn_sub_norm"},
+    {"model.layers.{}.mlp.ffn_sub_norm", "blk.{}.ffn_sub_norm"},
+    {"model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", Change::kMakeTernary},
+    {"model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", Change::kMakeTernary},
+    {"model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", Change::kMakeTernary},
+    {"model.layers.{}.self_attn.o_proj", "blk.{}.attn_output", Change::kMakeTernary},
+    {"model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate", Change::kMakeTernary},
+    {"model.layers.{}.mlp.up_proj", "blk.{}.ffn_up", Change::kMakeTernary},
+    {"model.layers.{}.mlp.down_proj", "blk.{}.ffn_down", Change::kMakeTernary},
+};
+
 constexpr NumberRule kApertusNumbers[] = {
     {"model.layers.{}.mlp.act_fn.alpha_n", "xielu.alpha_n"},
     {"model.layers.{}.mlp.act_fn.alpha_p", "xielu.alpha_p"},
@@ -174,13 +189,15 @@ constexpr Family kFamilies[] = {
      .names = kGemma2,
      .norms_add_one = true,
      .tied_by_default = true,
-     .slides = true},
+     .slides = true,
+     .window = 4096},
     {.model_type = "gemma3_text",
      .architecture = "gemma3",
      .names = kGemma2,
      .norms_add_one = true,
      .tied_by_default = true,
-     .slides = true},
+     .slides = true,
+     .window = 4096},
     {.model_type = "phi3", .architecture = "phi3", .names = kPhi3},
     {.model_type = "phi", .architecture = "phi2", .names = kPhi},
     {.model_type = "smollm3", .architecture = "smollm3", .pairs_heads = true},
@@ -222,6 +239,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "ernie4_5", .architecture = "ernie4_5", .tied_by_default = true},
     {.model_type = "exaone4", .architecture = "exaone4", .names = kOlmo2, .slides = true},
     {.model_type = "apertus", .architecture = "apertus", .names = kApertus, .numbers = kApertusNumbers},
+    {.model_type = "bitnet", .architecture = "bitnet", .names = kBitnet},
 };
 
 // Matches `name` with a pattern that has at most one {}, which stands for a layer's number; `number` takes

@@ -30,6 +30,9 @@ enum class Change : uint8_t {
   kTakeQueries,
   kTakeKeys,
   kTakeValues,
+  // To −s, 0 or s, the nearest to each after division by s, the mean of all magnitudes: what the model's own
+  // code makes of its weights whenever it uses them.
+  kMakeTernary,
 };
 
 // "model.layers.{}.self_attn.q_proj" → "blk.{}.attn_q"; both without their last part (.weight, .bias).
@@ -66,9 +69,9 @@ struct Family {
   bool tied_by_default = false;  // where config.json says nothing of tie_word_embeddings
   bool slides = false;           // sliding_window is written, and which layers have it
   bool multi_query = false;      // the key of that name decides whether all queries share one key
-  // Where config.json has none; 0: it must.
+  // Where config.json has none; 0: there is none.
   double norm_eps = 0;
-  int64_t context = 0;
+  int64_t context = 0, window = 0;  // tokens
 };
 
 // Null for a model type that is not converted.

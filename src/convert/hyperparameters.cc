@@ -5,21 +5,19 @@
 
 #include "base/check.h"
 #include "convert/architecture_keys.h"
+#include "convert/model_sizes.h"
 #include "model/recipe.h"
 
 namespace sluice::convert {
 
 namespace {
 
-constexpr int64_t kMaxWidth = 1 << 20;
-constexpr int64_t kMaxLayers = 4096;
-constexpr int64_t kMaxHeads = 4096;
-
 // Which layers slide: a list of names, or every how many-th one does not.
-Status WriteWindow(const JsonObject& config, int64_t layers, ArchitectureKeys& keys) {
-  SLUICE_TRY_ASSIGN(const auto window, config.Int("sliding_window", 1, kMaxContext));
-  if (!window) return {};
-  keys.U32("attention.sliding_window", *window);
+Status WriteWindow(const ModelSizes& sizes, ArchitectureKeys& keys) {
+  if (!sizes.sliding_window) return {};
+  const JsonObject& config = sizes.config;
+  const int64_t layers = sizes.layers;
+  keys.U32("attention.sliding_window", *sizes.sliding_window);
   if (const nlohmann::json* types = config.Find("layer_types"); types != nullptr) {
     if (!types->is_array() || static_cast<int64_t>(types->size()) != layers)
       return config.Wrong("layer_types", fmt::format("a list of {} names", layers));
@@ -140,44 +138,6 @@ Status CheckNothingIsLost(const JsonObject& config, const Family& family, Hyperp
   return {};
 }
 
-Result<const Family*> FamilyOf(const JsonObject& config) {
-  SLUICE_TRY_ASSIGN(const auto type, config.String("model_type"));
-  if (!type) return Fail(ErrorCode::kNotFound, "{} has no model_type", config.name());
-  if (const Family* family = FindFamily(*type)) return family;
-  std::string names;
-  for (const Family& family : AllFamilies())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", family.model_type);
-  return Fail(ErrorCode::kUnsupported, "{}: models of type '{}' are not converted; these are: {}",
-              config.name(), *type, names);
-}
-
-// Of the queries' heads, how many share a key.
-Result<int64_t> KeyHeads(const JsonObject& config, const Family& family, int64_t heads) {
-  if (family.multi_query) {
-    SLUICE_TRY_ASSIGN(const auto shared, config.Bool("multi_query"));
-    SLUICE_TRY_ASSIGN(const auto grouped, config.Bool("new_decoder_architecture"));
-    if (shared.value_or(true) && !grouped.value_or(false)) return int64_t{1};
-  }
-  for (const std::string_view key : {"num_key_value_heads", "num_kv_heads", "n_head_kv"}) {
-    SLUICE_TRY_ASSIGN(const auto value, config.Int(key, 1, kMaxHeads));
-    if (value) return *value;
-  }
-  return heads;
-}
-
-Result<int64_t> FeedForwardWidth(const JsonObject& config, int64_t d_model) {
-  for (const std::string_view key : {"intermediate_size", "n_inner", "ffn_hidden_size"}) {
-    SLUICE_TRY_ASSIGN(const auto value, config.Int(key, 1, kMaxWidth));
-    if (value) return *value;
-  }
-  SLUICE_TRY_ASSIGN(const auto ratio, config.Number("expansion_ratio"));
-  if (!ratio) return 4 * d_model;
-  const double width = *ratio * static_cast<double>(d_model);
-  if (!(width >= 1 && width <= kMaxWidth))
-    return config.Wrong("expansion_ratio", "how much wider a layer becomes");
-  return static_cast<int64_t>(width);
-}
-
 Status WriteNormEps(const JsonObject& config, const Family& family, const model::Recipe& recipe,
                     ArchitectureKeys& keys) {
   std::optional<double> eps;
@@ -194,73 +154,50 @@ Status WriteNormEps(const JsonObject& config, const Family& family, const model:
   return {};
 }
 
-// Layers and width of the model; the heads go to `heads`.
-struct Sizes {
-  int64_t layers = 0, d_model = 0;
-};
-Result<Sizes> WriteSizes(const JsonObject& config, const Family& family, ArchitectureKeys& keys,
-                         Heads& heads) {
-  Sizes sizes;
-  SLUICE_TRY_ASSIGN(sizes.layers,
-                    config.RequireInt({"num_hidden_layers", "n_layer", "n_layers"}, 1, kMaxLayers));
-  SLUICE_TRY_ASSIGN(sizes.d_model,
-                    config.RequireInt({"hidden_size", "n_embd", "n_embed", "d_model"}, 1, kMaxWidth));
-  SLUICE_TRY_ASSIGN(const int64_t queries,
-                    config.RequireInt({"num_attention_heads", "n_head", "n_heads"}, 1, kMaxHeads));
-  SLUICE_TRY_ASSIGN(const int64_t shared, KeyHeads(config, family, queries));
-  SLUICE_TRY_ASSIGN(const auto head_dim, config.Int("head_dim", 1, kMaxWidth));
-  auto context = config.RequireInt(
-      {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"}, 1, kMaxContext);
-  if (!context && (context.error().code != ErrorCode::kNotFound || family.context == 0))
-    return context.error();
-  SLUICE_TRY_ASSIGN(const int64_t d_ff, FeedForwardWidth(config, sizes.d_model));
-  heads = {.queries = static_cast<uint64_t>(queries),
-           .keys = static_cast<uint64_t>(shared),
-           .width = static_cast<uint64_t>(head_dim.value_or(std::max<int64_t>(1, sizes.d_model / queries)))};
+Status WriteSizes(const ModelSizes& sizes, ArchitectureKeys& keys) {
+  if (!sizes.context_length)
+    return Fail(ErrorCode::kNotFound, "{} has no max_position_embeddings", sizes.config.name());
   keys.U32("block_count", sizes.layers);
-  keys.U32("context_length", context ? *context : family.context);
+  keys.U32("context_length", *sizes.context_length);
   keys.U32("embedding_length", sizes.d_model);
-  keys.U32("feed_forward_length", d_ff);
-  keys.U32("attention.head_count", queries);
-  keys.U32("attention.head_count_kv", shared);
-  if (head_dim) {
-    keys.U32("attention.key_length", *head_dim);
-    keys.U32("attention.value_length", *head_dim);
+  keys.U32("feed_forward_length", sizes.d_ff);
+  keys.U32("attention.head_count", static_cast<int64_t>(sizes.heads.queries));
+  keys.U32("attention.head_count_kv", static_cast<int64_t>(sizes.heads.keys));
+  if (sizes.states_head_width) {
+    keys.U32("attention.key_length", static_cast<int64_t>(sizes.heads.width));
+    keys.U32("attention.value_length", static_cast<int64_t>(sizes.heads.width));
   }
-  return sizes;
+  return {};
 }
 
 }  // namespace
 
 Result<Hyperparameters> ReadHyperparameters(const JsonObject& whole, gguf::Metadata& metadata) {
-  // Models that also see keep their language part in an object of its own.
-  SLUICE_TRY_ASSIGN(const auto inner, whole.Object("text_config"));
-  Hyperparameters out;
-  out.has_other_parts = inner && whole.Find("hidden_size") == nullptr;
-  const JsonObject& config = out.has_other_parts ? *inner : whole;
-  SLUICE_TRY_ASSIGN(out.family, FamilyOf(config));
-  const Family& family = *out.family;
+  SLUICE_TRY_ASSIGN(const ModelSizes sizes, ReadModelSizes(whole));
+  const JsonObject& config = sizes.config;
+  const Family& family = *sizes.family;
+  Hyperparameters out{.family = &family,
+                      .heads = sizes.heads,
+                      .tied = sizes.tied,
+                      .has_other_parts = sizes.has_other_parts,
+                      .tensors = {},
+                      .warnings = {}};
   const model::Recipe* recipe = model::FindRecipe(family.architecture);
   SLUICE_CHECK(recipe != nullptr);
   metadata.SetString("general.architecture", family.architecture);
   ArchitectureKeys keys(family.architecture, metadata);
-  SLUICE_TRY_ASSIGN(const Sizes sizes, WriteSizes(config, family, keys, out.heads));
+  SLUICE_TRY(WriteSizes(sizes, keys));
   SLUICE_TRY(WriteNormEps(config, family, *recipe, keys));
   if (recipe->rope != model::RopeStyle::kNone) {
     SLUICE_TRY_ASSIGN(const RopeSettings rope, ReadRope(config));
     SLUICE_TRY(
         WriteRope(config, rope, static_cast<int64_t>(out.heads.width), keys, out.tensors, out.warnings));
   }
-  if (family.slides) SLUICE_TRY(WriteWindow(config, sizes.layers, keys));
+  SLUICE_TRY(WriteWindow(sizes, keys));
   SLUICE_TRY(WriteScales(config, sizes.layers, sizes.d_model, keys));
   SLUICE_TRY(WriteAttentionConfig(config, keys));
   SLUICE_TRY_ASSIGN(const auto parallel, config.Bool("use_parallel_residual"));
   if (parallel) keys.Bool("use_parallel_residual", *parallel);
-  SLUICE_TRY_ASSIGN(auto tied, config.Bool("tie_word_embeddings"));
-  if (!tied) {
-    SLUICE_TRY_ASSIGN(tied, whole.Bool("tie_word_embeddings"));
-  }
-  out.tied = tied.value_or(family.tied_by_default);
   SLUICE_TRY(CheckActivation(config, *recipe));
   SLUICE_TRY(CheckNothingIsLost(config, family, out));
   return out;

@@ -109,7 +109,7 @@ Result<double> JsonObject::RequireNumber(std::initializer_list<std::string_view>
 Result<json> ParseJsonObject(std::string_view text, const std::string& name) {
   DepthGuard guard;
   json parsed = json::parse(text, std::ref(guard), false);
-  if (guard.deep()) return Fail(ErrorCode::kCorrupt, "{} nests more than {} deep", name, kMaxDepth);
+  if (guard.deep()) return Fail(ErrorCode::kCorrupt, "{} is not one JSON object: it nests more than {} deep", name, kMaxDepth);
   if (!parsed.is_object()) return Fail(ErrorCode::kCorrupt, "{} is not one JSON object", name);
   return parsed;
 }

@@ -5,6 +5,14 @@
 
 namespace sluice::convert {
 
+namespace {
+
+constexpr uint64_t kFloatsAtOnce = 1u << 20;
+// What the mean magnitude is at least, so that zeros are divided by something.
+constexpr float kLeastMagnitude = 1e-5f;
+
+}  // namespace
+
 uint64_t OutputTensor::source_bytes(uint64_t n_rows) const {
   if (is_computed()) return 0;
   return packed ? n_rows * columns / 2 : n_rows * columns * ElementBytes(source->type);
@@ -17,8 +25,23 @@ Result<TensorReader> TensorReader::Open(const Checkpoint& checkpoint, const Outp
     SLUICE_TRY_ASSIGN(reader.packed_, PackedMatrix::Load(checkpoint, *tensor.packed, packing));
   } else if (tensor.change == Change::kTranspose) {
     SLUICE_TRY(reader.HoldTransposed());
+  } else if (tensor.change == Change::kMakeTernary) {
+    SLUICE_TRY(reader.MeasureMagnitude());
   }
   return reader;
+}
+
+Status TensorReader::MeasureMagnitude() {
+  const uint64_t elements = tensor_->source->elements();
+  std::vector<float> floats;
+  double sum = 0;
+  for (uint64_t first = 0; first < elements; first += kFloatsAtOnce) {
+    floats.resize(static_cast<size_t>(std::min(kFloatsAtOnce, elements - first)));
+    SLUICE_TRY(checkpoint_->Read(*tensor_->source, first, floats));
+    for (const float x : floats) sum += std::fabs(double{x});
+  }
+  magnitude_ = std::max(static_cast<float>(sum / static_cast<double>(elements)), kLeastMagnitude);
+  return {};
 }
 
 Status TensorReader::HoldTransposed() {
@@ -61,6 +84,9 @@ Status TensorReader::Read(uint64_t first, std::span<float> out) {
   }
   if (tensor_->change == Change::kAddOne) {
     for (float& x : out) x += 1.0f;
+  } else if (tensor_->change == Change::kMakeTernary) {
+    const float inverse = 1 / magnitude_;
+    for (float& x : out) x = magnitude_ * std::clamp(std::nearbyint(x * inverse), -1.0f, 1.0f);
   }
   return {};
 }

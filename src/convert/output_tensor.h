@@ -56,10 +56,13 @@ class TensorReader {
       : checkpoint_(&checkpoint), tensor_(&tensor) {}
   Status ReadRun(uint64_t source_row, std::span<float> out);
   Status HoldTransposed();
+  // Finds the mean magnitude of all numbers.
+  Status MeasureMagnitude();
 
   const Checkpoint* checkpoint_;
   const OutputTensor* tensor_;
   std::vector<float> held_;  // [rows, columns], of one stored as columns
+  float magnitude_ = 0;      // of one that is made ternary: the mean
   std::optional<PackedMatrix> packed_;
 };
 

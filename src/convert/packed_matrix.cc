@@ -130,7 +130,7 @@ Status PackedMatrix::ReadZeros(const Checkpoint& checkpoint, const PackedTensors
     const uint32_t word = words[i / kCodesInAWord];
     const size_t place = i % kCodesInAWord;
     switch (packing_) {
-      case Packing::kGptq:  // 15 is what 0 − 1 became
+      case Packing::kGptq:  // 15 is what 0 − 1 became: zeros are 0 to 15
         zeros_[i] = static_cast<uint8_t>((Nibble(word, place) + 1) & 15);
         break;
       case Packing::kGptqV2:

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "convert/model_sizes.h"
+
 namespace sluice::convert {
 
 namespace {

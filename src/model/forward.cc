@@ -351,6 +351,7 @@ Status Forward::Output(std::span<const BatchRow> rows, const LogitsSink& sink, c
         });
     steps.Done("output norm");
     if (observer_) observer_(Stage::kOutputInput, -1, b.output_input.f32(), count, config_.d_model);
+    if (!sink) continue;
     const ops::Projection output = {.linear = &weights_.output, .y = b.logits, .stride = vocab_size};
     SLUICE_TRY(ops::Project(context_, b.scratch, operations_.back(), b.output_input, {&output, 1}, go_on));
     for (int64_t i = 0; i < count; ++i) {

@@ -103,7 +103,7 @@ class Forward {
              const GoOn& go_on = {});
   // A part of a pass: these layers alone, then the logits of the rows that want them. Where the range is to
   // begin with something else than embeddings, rows bring their stream. An observer sees what goes in and
-  // comes out. Needs a store whose weights are mapped, which gives them in any order.
+  // comes out. Needs a store whose weights are mapped, in any order. With an empty sink, no logits.
   Status RunLayers(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
                    const LogitsSink& sink, const GoOn& go_on = {});
 

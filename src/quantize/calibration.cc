@@ -38,9 +38,9 @@ Status Calibration::Run(const gguf::GgufFile& file, model::LayerRange layers, bo
   SLUICE_TRY_ASSIGN(model::Config config, model::ReadConfig(file.metadata()));
   SLUICE_TRY_ASSIGN(const model::Weights weights, model::BindWeights(config, file));
   SLUICE_TRY_ASSIGN(const auto store,
-                    weights::WeightStore::Create(context_, file, weights.schedule,
-                                                 {.residency = weights::Residency::kMmap,
-                                                  .page_cache = weights::PageCache::kLeave}));
+                    weights::WeightStore::Create(
+                        context_, file, weights.schedule,
+                        {.residency = weights::Residency::kMmap, .page_cache = weights::PageCache::kLeave}));
   SLUICE_TRY_ASSIGN(const auto cache, kv::Cache::Create({.layers = model::CacheLayers(config),
                                                          .k_type = kv::KvType::kF16,
                                                          .v_type = kv::KvType::kF16,
@@ -62,8 +62,7 @@ Status Calibration::Run(const gguf::GgufFile& file, model::LayerRange layers, bo
                       from_stream ? stream + static_cast<int64_t>(i) * d_model_ : nullptr});
     }
     next_ = stream;
-    SLUICE_TRY(forward->RunLayers(
-        rows, layers, *cache, [](size_t, std::span<const float>) {}, go_on_));
+    SLUICE_TRY(forward->RunLayers(rows, layers, *cache, {}, go_on_));
     stream += static_cast<int64_t>(chunk.size()) * d_model_;
     if (go_on_ && !go_on_())
       return Fail(ErrorCode::kInterrupted, "stopped while reading the calibration text");

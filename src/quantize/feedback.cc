@@ -159,7 +159,10 @@ class FeedbackRun {
     return Write(tensors, encoded_,
                  [&](const gguf::Tensor& tensor, std::span<const float> rows, formats::DType dtype,
                      std::span<std::byte> blocks) -> Status {
-                   if (encoded != &tensor) encoder.emplace(context_, *factor, dtype);
+                   if (encoded != &tensor) {
+                     encoder.reset();  // its memory goes before more is taken
+                     SLUICE_TRY_ASSIGN(encoder, FeedbackEncoder::Create(context_, *factor, dtype));
+                   }
                    encoded = &tensor;
                    encoder->Encode(rows, blocks);
                    return {};

@@ -1,9 +1,11 @@
 #include "quantize/feedback_encoder.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "base/check.h"
+#include "formats/decode.h"
 #include "formats/encode.h"
 #include "formats/pack.h"
 #include "formats/refine.h"
@@ -22,26 +24,42 @@ struct FeedbackEncoder::Worker {
   std::vector<float> carry;   // [kRowsAtOnce, width], what the errors so far leave to a column
   std::vector<float> errors;  // [kRowsAtOnce, block length], weight − value
   std::vector<float> target, values, gradient;  // [block length]
-  double error = 0;                             // of the rows under way
+  std::vector<double> row_errors;               // [kRowsAtOnce], eᵀ H e of the part under way
+  std::vector<std::byte> plain;                 // a row's part, encoded without feedback
+  std::vector<float> plain_errors;              // [width], of those
 };
 
 FeedbackEncoder::FeedbackEncoder(const runtime::Context& context, const BlockDiagonal& factor,
                                  formats::DType dtype)
-    : context_(context),
-      factor_(factor),
+    : context_(&context),
+      factor_(&factor),
       dtype_(dtype),
-      length_(static_cast<int64_t>(formats::Traits(dtype).block_length)) {
+      length_(static_cast<int64_t>(formats::Traits(dtype).block_length)),
+      plain_importance_(OwnWeights(factor)) {
   SLUICE_CHECK(formats::IsQuantised(dtype) && factor.columns() % length_ == 0);
-  MakeMetrics();
   for (int64_t c = 0; c < factor.columns(); ++c) importance_.push_back(factor.at(c) * factor.at(c));
+}
+
+uint64_t FeedbackEncoder::Bytes(int64_t columns, formats::DType dtype) {
+  return static_cast<uint64_t>(columns) * formats::Traits(dtype).block_length * sizeof(float);
+}
+
+Result<FeedbackEncoder> FeedbackEncoder::Create(const runtime::Context& context, const BlockDiagonal& factor,
+                                                formats::DType dtype) {
+  FeedbackEncoder encoder(context, factor, dtype);
+  const uint64_t bytes = Bytes(factor.columns(), dtype);
+  SLUICE_TRY_ASSIGN(encoder.memory_,
+                    memory::Arena::Create(bytes, memory::Account::kActivations, *context.ledger));
+  encoder.metrics_ = reinterpret_cast<float*>(encoder.memory_.Allocate(bytes).data());
+  encoder.MakeMetrics();
+  return encoder;
 }
 
 // U Uᵀ of each block on the diagonal.
 void FeedbackEncoder::MakeMetrics() {
-  metrics_.resize(static_cast<size_t>(factor_.columns() * length_));
-  for (int part = 0; part < factor_.blocks(); ++part) {
-    const int64_t width = factor_.width(part);
-    context_.pool->ParallelFor(width, 8, [&](int64_t begin, int64_t end, int) {
+  for (int part = 0; part < factor_->blocks(); ++part) {
+    const int64_t width = factor_->width(part);
+    context_->pool->ParallelFor(width, 8, [&](int64_t begin, int64_t end, int) {
       for (int64_t c = begin; c < end; ++c) MakeMetricRow(part, c);
     });
   }
@@ -49,9 +67,9 @@ void FeedbackEncoder::MakeMetrics() {
 
 // Row c of U Uᵀ within its block: all of it, so that both triangles are there.
 void FeedbackEncoder::MakeMetricRow(int part, int64_t c) {
-  const int64_t width = factor_.width(part), first = c / length_ * length_, i = c - first;
-  const float* const u = factor_.data(part) + first * width + first;
-  float* const metric = metrics_.data() + (factor_.first(part) + c) * length_;
+  const int64_t width = factor_->width(part), first = c / length_ * length_, i = c - first;
+  const float* const u = factor_->data(part) + first * width + first;
+  float* const metric = metrics_ + (factor_->first(part) + c) * length_;
   for (int64_t j = 0; j < length_; ++j) {
     double sum = 0;
     for (int64_t k = std::max(i, j); k < length_; ++k)
@@ -62,10 +80,11 @@ void FeedbackEncoder::MakeMetricRow(int part, int64_t c) {
 
 void FeedbackEncoder::EncodePart(int part, std::span<const float> rows, int64_t n,
                                  std::span<std::byte> blocks, Worker& worker) const {
-  const int64_t first = factor_.first(part), width = factor_.width(part), columns = factor_.columns();
+  const int64_t first = factor_->first(part), width = factor_->width(part), columns = factor_->columns();
   const size_t row_bytes = formats::RowBytes(dtype_, static_cast<uint64_t>(columns));
   worker.carry.assign(static_cast<size_t>(n * width), 0);
   worker.errors.resize(static_cast<size_t>(n * length_));
+  worker.row_errors.assign(static_cast<size_t>(n), 0);
   for (int64_t begin = 0; begin < width; begin += length_) {
     const auto column = static_cast<size_t>(first + begin);
     for (int64_t r = 0; r < n; ++r) {
@@ -73,20 +92,53 @@ void FeedbackEncoder::EncodePart(int part, std::span<const float> rows, int64_t 
           rows.subspan(static_cast<size_t>(r * columns) + column, static_cast<size_t>(length_));
       EncodeBlock(part, begin, weights, worker.carry.data() + r * width + begin,
                   blocks.data() + static_cast<size_t>(r) * row_bytes + formats::RowBytes(dtype_, column),
-                  worker);
+                  worker.row_errors[static_cast<size_t>(r)], worker);
       float* const errors = worker.errors.data() + r * length_;
       for (int64_t i = 0; i < length_; ++i)
         errors[i] = weights[static_cast<size_t>(i)] - worker.values[static_cast<size_t>(i)];
     }
     SpreadErrors(part, begin, n, worker);
   }
+  for (int64_t r = 0; r < n; ++r) {
+    const size_t offset =
+        static_cast<size_t>(r) * row_bytes + formats::RowBytes(dtype_, static_cast<uint64_t>(first));
+    KeepBetter(part, rows.subspan(static_cast<size_t>(r * columns + first), static_cast<size_t>(width)),
+               blocks.data() + offset, worker.row_errors[static_cast<size_t>(r)], worker);
+  }
+}
+
+void FeedbackEncoder::KeepBetter(int part, std::span<const float> weights, std::byte* blocks, double& error,
+                                 Worker& worker) const {
+  const std::span importance =
+      std::span(plain_importance_).subspan(static_cast<size_t>(factor_->first(part)), weights.size());
+  worker.plain.resize(formats::RowBytes(dtype_, weights.size()));
+  worker.plain_errors.resize(weights.size());
+  formats::EncodeRow(dtype_, weights, importance, worker.plain.data());
+  formats::DecodeRow(dtype_, worker.plain.data(), worker.plain_errors);
+  std::ranges::transform(weights, worker.plain_errors, worker.plain_errors.begin(), std::minus<>());
+  const double plain = ErrorOf(part, worker.plain_errors);
+  if (!(plain < error)) return;
+  error = plain;
+  std::ranges::copy(worker.plain, blocks);
+}
+
+double FeedbackEncoder::ErrorOf(int part, std::span<const float> errors) const {
+  const auto width = static_cast<size_t>(factor_->width(part));
+  const float* const u = factor_->data(part);
+  std::vector<double> left(width);  // Uᵀ e
+  for (size_t i = 0; i < width; ++i) {
+    const double error = errors[i];
+    const float* const row = u + i * width;
+    for (size_t j = i; j < width; ++j) left[j] += error * double{row[j]};
+  }
+  return std::transform_reduce(left.begin(), left.end(), left.begin(), 0.0);
 }
 
 void FeedbackEncoder::EncodeBlock(int part, int64_t begin, std::span<const float> weights, float* carry,
-                                  std::byte* block, Worker& worker) const {
-  const int64_t width = factor_.width(part), column = factor_.first(part) + begin;
-  const formats::SquareView u{factor_.data(part) + begin * width + begin, static_cast<size_t>(width)};
-  const formats::SquareView metric{metrics_.data() + column * length_, static_cast<size_t>(length_)};
+                                  std::byte* block, double& row_error, Worker& worker) const {
+  const int64_t width = factor_->width(part), column = factor_->first(part) + begin;
+  const formats::SquareView u{factor_->data(part) + begin * width + begin, static_cast<size_t>(width)};
+  const formats::SquareView metric{metrics_ + column * length_, static_cast<size_t>(length_)};
   const auto length = static_cast<int>(length_);
   // The weights that would make up for all that was left: R target = R weights + carry, R = Uᵀ.
   for (int i = 0; i < length; ++i) {
@@ -119,15 +171,15 @@ void FeedbackEncoder::EncodeBlock(int part, int64_t begin, std::span<const float
       const auto at = static_cast<size_t>(i);
       left += double{u.row(i)[j]} * double{worker.target[at] - worker.values[at]};
     }
-    worker.error += left * left;
+    row_error += left * left;
   }
 }
 
 // What the errors of a block's columns leave to those behind it.
 void FeedbackEncoder::SpreadErrors(int part, int64_t begin, int64_t n, Worker& worker) const {
-  const int64_t width = factor_.width(part);
+  const int64_t width = factor_->width(part);
   for (int64_t k = 0; k < length_; ++k) {
-    const float* const row = factor_.data(part) + (begin + k) * width;
+    const float* const row = factor_->data(part) + (begin + k) * width;
     for (int64_t r = 0; r < n; ++r) {
       const float error = worker.errors[static_cast<size_t>(r * length_ + k)];
       float* const carry = worker.carry.data() + r * width;
@@ -137,18 +189,18 @@ void FeedbackEncoder::SpreadErrors(int part, int64_t begin, int64_t n, Worker& w
 }
 
 double FeedbackEncoder::Encode(std::span<const float> rows, std::span<std::byte> blocks) const {
-  const int64_t columns = factor_.columns(), n = static_cast<int64_t>(rows.size()) / columns;
+  const int64_t columns = factor_->columns(), n = static_cast<int64_t>(rows.size()) / columns;
   const size_t row_bytes = formats::RowBytes(dtype_, static_cast<uint64_t>(columns));
   SLUICE_CHECK(static_cast<size_t>(n * columns) == rows.size() &&
                blocks.size() == static_cast<size_t>(n) * row_bytes);
-  std::vector<Worker> workers(static_cast<size_t>(context_.pool->size()));
+  std::vector<Worker> workers(static_cast<size_t>(context_->pool->size()));
   for (Worker& worker : workers) {
     for (std::vector<float>* buffer : {&worker.target, &worker.values, &worker.gradient})
       buffer->resize(static_cast<size_t>(length_));
   }
   const int64_t batches = (n + kRowsAtOnce - 1) / kRowsAtOnce;
   std::vector<double> errors(static_cast<size_t>(batches));  // of each batch, to be summed in their order
-  context_.pool->ParallelFor(batches, 1, [&](int64_t begin, int64_t end, int index) {
+  context_->pool->ParallelFor(batches, 1, [&](int64_t begin, int64_t end, int index) {
     Worker& worker = workers[static_cast<size_t>(index)];
     for (int64_t batch = begin; batch < end; ++batch) {
       const int64_t first = batch * kRowsAtOnce, count = std::min(kRowsAtOnce, n - first);
@@ -156,9 +208,11 @@ double FeedbackEncoder::Encode(std::span<const float> rows, std::span<std::byte>
           rows.subspan(static_cast<size_t>(first * columns), static_cast<size_t>(count * columns));
       const auto out =
           blocks.subspan(static_cast<size_t>(first) * row_bytes, static_cast<size_t>(count) * row_bytes);
-      worker.error = 0;
-      for (int part = 0; part < factor_.blocks(); ++part) EncodePart(part, some, count, out, worker);
-      errors[static_cast<size_t>(batch)] = worker.error;
+      double& error = errors[static_cast<size_t>(batch)];
+      for (int part = 0; part < factor_->blocks(); ++part) {
+        EncodePart(part, some, count, out, worker);
+        error = std::accumulate(worker.row_errors.begin(), worker.row_errors.end(), error);
+      }
     }
   });
   return std::accumulate(errors.begin(), errors.end(), 0.0);

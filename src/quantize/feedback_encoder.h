@@ -7,8 +7,11 @@
 // This is the second-order method of Frantar et al. (arXiv 2210.17323), without an inverse, and with blocks
 // that are searched instead of rounded.
 //
-// The result depends on nothing but weights, Hessian and type. Context and factor outlive it. One thread at a
-// time calls Encode.
+// What is best for a block need not be for those behind it. So each row is encoded without feedback, too, and
+// keeps the blocks with the smaller eᵀ H e: no row is worse than the plain encoder makes it.
+//
+// The result depends on nothing but weights, Hessian and type. Its memory is the ledger's. Context and factor
+// outlive it. One thread at a time calls Encode.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +27,12 @@ namespace sluice::quantize {
 
 class FeedbackEncoder {
  public:
-  // factor: of the rows' Hessian (FactorOf). dtype: a block format whose blocks divide the rows.
-  FeedbackEncoder(const runtime::Context& context, const BlockDiagonal& factor, formats::DType dtype);
+  // factor: of the rows' Hessian (FactorOf). dtype: a block format whose blocks divide the rows. Error:
+  // kDoesNotFit.
+  static Result<FeedbackEncoder> Create(const runtime::Context& context, const BlockDiagonal& factor,
+                                        formats::DType dtype);
+  // From the ledger.
+  static uint64_t Bytes(int64_t columns, formats::DType dtype);
 
   // rows: [n, columns], finite and within what the format holds. blocks: n · RowBytes. Returns Σ over rows of
   // eᵀ H e.
@@ -33,24 +40,33 @@ class FeedbackEncoder {
 
  private:
   struct Worker;
+  FeedbackEncoder(const runtime::Context& context, const BlockDiagonal& factor, formats::DType dtype);
   void MakeMetrics();
   void MakeMetricRow(int part, int64_t c);
   // A part [first, first + width) of n rows, that one diagonal block of H covers.
   void EncodePart(int part, std::span<const float> rows, int64_t n, std::span<std::byte> blocks,
                   Worker& worker) const;
+  // Puts the plain encoder's blocks in the place of those of a row's part that are worse.
+  void KeepBetter(int part, std::span<const float> weights, std::byte* blocks, double& error,
+                  Worker& worker) const;
+  // eᵀ H e of errors [width].
+  double ErrorOf(int part, std::span<const float> errors) const;
   // One block of a row, whose columns begin at `begin` of the part. carry: what was left to it; it is used
-  // up.
+  // up. row_error grows by what counts of the block.
   void EncodeBlock(int part, int64_t begin, std::span<const float> weights, float* carry, std::byte* block,
-                   Worker& worker) const;
+                   double& row_error, Worker& worker) const;
   void SpreadErrors(int part, int64_t begin, int64_t n, Worker& worker) const;
 
-  const runtime::Context& context_;
-  const BlockDiagonal& factor_;
-  const formats::DType dtype_;
-  const int64_t length_;        // of a block
-  std::vector<float> metrics_;  // [columns, length]: U Uᵀ of each block on the diagonal
-  std::vector<float>
-      importance_;  // [columns], what counts of a column's own error: the squares of U's diagonal
+  const runtime::Context* context_;
+  const BlockDiagonal* factor_;
+  formats::DType dtype_;
+  int64_t length_;  // of a block
+  memory::Arena memory_;
+  float* metrics_ = nullptr;             // [columns, length]: U Uᵀ of each block on the diagonal
+  std::vector<float> plain_importance_;  // [columns], the diagonal of H
+  // [columns], what counts of a column's error once those behind it make up for it: the squares of U's
+  // diagonal
+  std::vector<float> importance_;
 };
 
 }  // namespace sluice::quantize

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "base/units.h"
@@ -231,31 +232,46 @@ class Fitter {
     const std::vector<std::vector<size_t>> groups = Groups();
     probes_ = static_cast<int>(groups.size());
     for (size_t g = 0; g < groups.size(); ++g) {
-      SLUICE_TRY(Advance("measuring matrices", g, groups.size()));
-      gguf::Replacement replacement{options_.scratch, {}};
+      SLUICE_TRY(Advance("measuring matrices", g, groups.size() + 1));
+      SLUICE_TRY_ASSIGN(const double kl, KlOf(groups[g]));
       double errors = 0;
-      for (const size_t c : groups[g]) {
-        replacement.tensors.emplace_back(tensors()[candidates_[c].index].name);
-        errors += candidates_[c].errors[candidates_[c].probed];
-      }
-      SLUICE_TRY_ASSIGN(const double kl, options_.measure(std::span(&replacement, 1)));
-      if (!(kl >= 0) || !std::isfinite(kl)) {
-        return Fail(ErrorCode::kCorrupt,
-                    "with {} in few bits the KL divergence is {}: the model computes nonsense",
-                    replacement.tensors[0], kl);
-      }
+      for (const size_t c : groups[g]) errors += candidates_[c].errors[candidates_[c].probed];
       for (const size_t c : groups[g]) {
         const double share = errors > 0 ? candidates_[c].errors[candidates_[c].probed] / errors
                                         : 1.0 / static_cast<double>(groups[g].size());
         candidates_[c].probe_kl = kl * share;
       }
     }
+    return MeasureTogether();
+  }
+
+  // What all matrices cost together in the types they were measured in, beside the sum of what each costs by
+  // itself: errors that make up for one another, or make one another worse, show only here.
+  Status MeasureTogether() {
+    SLUICE_TRY(Advance("measuring matrices", static_cast<size_t>(probes_), static_cast<size_t>(probes_) + 1));
+    std::vector<size_t> all(candidates_.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    SLUICE_TRY_ASSIGN(const double kl, KlOf(all));
+    double sum = 0;
+    for (const Candidate& candidate : candidates_) sum += candidate.probe_kl;
+    if (sum > 0) together_ = kl / sum;
     return {};
+  }
+
+  // The KL divergence with these candidates as they were made for probing.
+  Result<double> KlOf(std::span<const size_t> candidates) const {
+    gguf::Replacement replacement{options_.scratch, {}};
+    for (const size_t c : candidates) replacement.tensors.emplace_back(tensors()[candidates_[c].index].name);
+    SLUICE_TRY_ASSIGN(const double kl, options_.measure(std::span(&replacement, 1)));
+    if (kl >= 0 && std::isfinite(kl)) return kl;
+    return Fail(ErrorCode::kCorrupt,
+                "with {} in few bits the KL divergence is {}: the model computes nonsense",
+                replacement.tensors[0], kl);
   }
 
   double KlIn(const Candidate& candidate, size_t type) const {
     const double probed = candidate.errors[candidate.probed];
-    return probed > 0 ? candidate.probe_kl * candidate.errors[type] / probed : 0;
+    return probed > 0 ? together_ * candidate.probe_kl * candidate.errors[type] / probed : 0;
   }
 
   Result<FitReport> Choose() {
@@ -268,6 +284,7 @@ class Fitter {
     SLUICE_TRY_ASSIGN(const Allocation allocation, Allocate(items, room_));
     FitReport report{.choices = choices_,
                      .probes = probes_,
+                     .together = together_,
                      .predicted_kl = allocation.damage,
                      .bound_kl = allocation.bound,
                      .optimal = allocation.optimal};
@@ -300,6 +317,7 @@ class Fitter {
   std::vector<Candidate> candidates_;
   uint64_t room_ = 0;
   int probes_ = 0;
+  double together_ = 1;
   std::vector<std::byte> in_, out_;
 };
 

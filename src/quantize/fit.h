@@ -4,7 +4,8 @@
 // How much a matrix matters is measured: the model runs with that one matrix in few bits, and the KL
 // divergence of its predictions from the original's is what the matrix costs there. In other types it is
 // scaled by the squared error that they make, weighted by importance: for small errors KL is quadratic in
-// them, and what several matrices cost adds up. Then allocation.h chooses.
+// them, and what several matrices cost adds up. How far that is from the truth is measured once, with all
+// matrices in few bits, and predictions are scaled by it. Then allocation.h chooses.
 //
 // One thread at a time; what the options point to outlives the call.
 #pragma once
@@ -57,6 +58,8 @@ struct FitReport {
   std::vector<FitTensor> tensors;   // those that there was a choice for
   uint64_t file_bytes = 0;
   int probes = 0;
+  double together =
+      1;  // what all matrices cost at once, over the sum of what each costs by itself, as measured
   double predicted_kl = 0;
   double bound_kl = 0;   // no other choice is predicted to do better than this
   bool optimal = false;  // none does better than the one chosen

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/units.h"
 
 namespace sluice::quantize {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr int64_t kBlockStep = 256;
 // Columns whose products with the others are computed in one go.
 constexpr int64_t kColumnsAtOnce = 32;
+// Inputs that are added in one go.
+constexpr int64_t kRowsAtOnce = 512;
 
 int64_t BlockWidth(int64_t columns, int64_t widest) {
   const int64_t blocks = (columns + widest - 1) / widest;
@@ -69,42 +72,69 @@ Result<BlockDiagonal> BlockDiagonal::Create(const runtime::Context& context, int
   return matrix;
 }
 
+namespace {
+
+// Bytes of the pieces of Hessian's working memory.
+uint64_t TurnedBytes(int64_t columns) {
+  return AlignUp(static_cast<uint64_t>(columns * kRowsAtOnce) * sizeof(float), memory::kCacheLineBytes);
+}
+uint64_t ProductBytes(int64_t columns, int64_t widest) {
+  return static_cast<uint64_t>(kColumnsAtOnce * BlockWidth(columns, widest)) * sizeof(float);
+}
+
+}  // namespace
+
+uint64_t Hessian::WorkingBytes(int64_t columns, int64_t widest, int workers) {
+  return TurnedBytes(columns) +
+         static_cast<uint64_t>(workers) * (kernels::kMatmulScratchBytes + ProductBytes(columns, widest));
+}
+
 Result<Hessian> Hessian::Create(const runtime::Context& context, int64_t columns, int64_t widest) {
   Hessian hessian;
   SLUICE_TRY_ASSIGN(hessian.sums_, BlockDiagonal::Create(context, columns, widest));
-  hessian.workers_.resize(static_cast<size_t>(context.pool->size()));
+  const int workers = context.pool->size();
+  SLUICE_TRY_ASSIGN(hessian.working_, memory::Arena::Create(WorkingBytes(columns, widest, workers),
+                                                            memory::Account::kActivations, *context.ledger));
+  memory::Arena& working = hessian.working_;
+  hessian.turned_ = reinterpret_cast<float*>(working.Allocate(TurnedBytes(columns)).data());
+  for (int w = 0; w < workers; ++w) {
+    Worker& worker = hessian.workers_.emplace_back();
+    worker.scratch = working.Allocate(kernels::kMatmulScratchBytes);
+    worker.products = reinterpret_cast<float*>(working.Allocate(ProductBytes(columns, widest)).data());
+  }
   return hessian;
 }
 
 void Hessian::Add(const runtime::Context& context, const float* inputs, int64_t count) {
+  for (int64_t first = 0; first < count; first += kRowsAtOnce)
+    AddSome(context, inputs + first * columns(), std::min(kRowsAtOnce, count - first));
+}
+
+void Hessian::AddSome(const runtime::Context& context, const float* inputs, int64_t count) {
   count_ += count;
-  turned_.resize(static_cast<size_t>(columns() * count));
   context.pool->ParallelFor(columns(), kColumnsAtOnce, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = 0; row < count; ++row) {
-      for (int64_t c = begin; c < end; ++c)
-        turned_[static_cast<size_t>(c * count + row)] = inputs[row * columns() + c];
+      for (int64_t c = begin; c < end; ++c) turned_[c * count + row] = inputs[row * columns() + c];
     }
   });
   const kernels::MatmulFn multiply = context.kernels->matmul[static_cast<size_t>(formats::DType::kF32)];
   const auto row_bytes = static_cast<size_t>(count) * sizeof(float);
   for (int block = 0; block < sums_.blocks(); ++block) {
     const int64_t width = sums_.width(block);
-    const float* const turned = turned_.data() + sums_.first(block) * count;
+    const float* const turned = turned_ + sums_.first(block) * count;
     // The lower triangle: each column with those up to its own stretch.
     context.pool->ParallelFor(width, kColumnsAtOnce, [&](int64_t begin, int64_t end, int index) {
-      Worker& worker = workers_[static_cast<size_t>(index)];
-      std::vector<float>& products = worker.products;
-      products.resize(static_cast<size_t>((end - begin) * end));
+      const Worker& worker = workers_[static_cast<size_t>(index)];
       multiply({.weights = reinterpret_cast<const std::byte*>(turned),
                 .row_bytes = row_bytes,
                 .rows = end,
                 .x = {.batch = end - begin, .columns = count, .f32 = turned + begin * count},
-                .y = products.data(),
+                .y = worker.products,
                 .y_stride = end,
-                .scratch = worker.scratch.bytes()});
+                .scratch = worker.scratch});
       for (int64_t i = begin; i < end; ++i) {
         float* const sums = sums_.data(block) + i * width;
-        for (int64_t j = 0; j <= i; ++j) sums[j] += products[static_cast<size_t>((i - begin) * end + j)];
+        for (int64_t j = 0; j <= i; ++j) sums[j] += worker.products[(i - begin) * end + j];
       }
     });
   }
@@ -143,6 +173,18 @@ Result<BlockDiagonal> FactorOf(const runtime::Context& context, Hessian hessian)
   });
   if (!definite) return Fail(ErrorCode::kCorrupt, "the inputs' correlations are not those of finite numbers");
   return factor;
+}
+
+std::vector<float> OwnWeights(const BlockDiagonal& factor) {
+  std::vector<float> weights;
+  for (int block = 0; block < factor.blocks(); ++block) {
+    const int64_t width = factor.width(block);
+    for (int64_t c = 0; c < width; ++c) {
+      const float* const row = factor.data(block) + c * width;
+      weights.push_back(static_cast<float>(Dot(row + c, row + c, width - c)));
+    }
+  }
+  return weights;
 }
 
 }  // namespace sluice::quantize

@@ -3,15 +3,15 @@
 //
 // Wide matrices have it in diagonal blocks of at most `widest` columns; what lies between two blocks is taken
 // for uncorrelated. Sums depend on nothing but the inputs and how they were cut into calls of Add. Owns its
-// memory, charged to the ledger. One thread at a time.
+// memory, all of it charged to the ledger. One thread at a time.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "memory/arena.h"
 #include "runtime/context.h"
@@ -47,7 +47,10 @@ class BlockDiagonal {
 
 class Hessian {
  public:
+  // Error: kDoesNotFit.
   static Result<Hessian> Create(const runtime::Context& context, int64_t columns, int64_t widest);
+  // What adding takes beside the matrix.
+  static uint64_t WorkingBytes(int64_t columns, int64_t widest, int workers);
 
   int64_t columns() const { return sums_.columns(); }
   int64_t count() const { return count_; }
@@ -62,12 +65,15 @@ class Hessian {
   BlockDiagonal TakeMatrix() && { return std::move(sums_); }
 
  private:
+  void AddSome(const runtime::Context& context, const float* inputs, int64_t count);
+
   BlockDiagonal sums_;
   int64_t count_ = 0;
-  std::vector<float> turned_;  // [columns, count] of the inputs being added
+  memory::Arena working_;
+  float* turned_ = nullptr;  // [columns, rows] of the inputs being added
   struct Worker {
-    AlignedBuffer scratch{kernels::kMatmulScratchBytes};
-    std::vector<float> products;  // of some columns with all before them
+    std::span<std::byte> scratch;
+    float* products = nullptr;  // of some columns with all before them
   };
   std::vector<Worker> workers_;
 };
@@ -75,5 +81,8 @@ class Hessian {
 // The upper triangular U with H = U Uᵀ, block by block, zeros below the diagonal; it takes H's place. The
 // Hessian is finished. Error: kCorrupt when a block is not positive definite.
 Result<BlockDiagonal> FactorOf(const runtime::Context& context, Hessian hessian);
+
+// The diagonal of U Uᵀ: what the error of each column counts by itself. [columns]
+std::vector<float> OwnWeights(const BlockDiagonal& factor);
 
 }  // namespace sluice::quantize

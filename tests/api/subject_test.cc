@@ -67,6 +67,19 @@ TEST_F(SubjectTest, AHeaderIsEnough) {
   EXPECT_EQ(cut->facts().tokenizer_bytes, full->facts().tokenizer_bytes);
 }
 
+// What Gemma 3's first files leave to the program's defaults.
+TEST_F(SubjectTest, OfAModelThatAlsoSeesTheTextPartIsPlanned) {
+  const auto shape = ShapeOfConfig(R"({"model_type": "gemma3", "vision_config": {"hidden_size": 1152},
+    "text_config": {"num_hidden_layers": 34, "hidden_size": 2560, "intermediate_size": 10240,
+    "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208}})");
+  ASSERT_TRUE(shape) << shape.error().message;
+  EXPECT_EQ(shape->architecture, "gemma3");
+  EXPECT_EQ(shape->d_model, 2560u);
+  EXPECT_EQ(shape->sliding_window, 4096u);
+  EXPECT_EQ(shape->context_length, 8192u);
+  EXPECT_TRUE(shape->tied && shape->qk_norm && shape->post_norms);
+}
+
 TEST_F(SubjectTest, BrokenConfigsNameTheKey) {
   const auto refusal = [](const std::string& text) {
     const auto shape = ShapeOfConfig(text);
@@ -83,6 +96,9 @@ TEST_F(SubjectTest, BrokenConfigsNameTheKey) {
   EXPECT_THAT(with("\"qwen2\"", "\"rwkv\""), HasSubstr("'rwkv'"));
   EXPECT_THAT(with("64", "-1"), HasSubstr("num_hidden_layers"));
   EXPECT_THAT(with("5120", "1e30"), HasSubstr("hidden_size"));
+  EXPECT_THAT(with("32768", "999999999"),
+              HasSubstr("max_position_embeddings is 999999999; expected at most"));
+  EXPECT_THAT(with("\"qwen2\"", "\"phi3\""), HasSubstr("'phi3' can't be planned"));
   EXPECT_THAT(with("\"vocab_size\": 152064", "\"vocab_size\": 99999999999"), HasSubstr("vocab_size"));
   EXPECT_THAT(with("\"num_key_value_heads\": 8", "\"num_key_value_heads\": 7"), HasSubstr("divide"));
   EXPECT_THAT(refusal(std::string(100000, '[')), HasSubstr("one JSON object"));

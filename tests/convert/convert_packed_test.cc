@@ -152,6 +152,18 @@ TEST_F(ConvertPackedTest, GptqKeepsItsCodes) {
   }
 }
 
+// GPTQ's first format stores zero − 1 in four bits, of zeros from 0 to 15 (its quantiser's range): 15 is what
+// 0 − 1 leaves, and no 16.
+TEST_F(ConvertPackedTest, AZeroOfNothingIsStoredAsFifteen) {
+  Codes codes = MakeCodes(32, false);
+  for (size_t i = 0; i < codes.zeros.size(); ++i) codes.zeros[i] = i % 3 == 0 ? 0 : 15;
+  OneLayer layer = Layer(R"({"quant_method": "gptq", "bits": 4, "group_size": 32})");
+  AddGptq(codes, false, layer);
+  const auto report = Convert(layer.Write(folder_));
+  ASSERT_TRUE(report) << report.error().message;
+  ExpectCodes(codes, DType::kQ4_1);
+}
+
 TEST_F(ConvertPackedTest, AwqKeepsItsCodes) {
   for (const bool symmetric : {true, false}) {
     const Codes codes = MakeCodes(64, symmetric);
@@ -212,6 +224,36 @@ TEST_F(ConvertPackedTest, ColumnsInTheOrderOfImportance) {
   const std::vector<float> values = ValuesOf(made, *found);
   for (uint64_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(values[i], codes.Value(i / codes.columns, i % codes.columns)) << i;
+}
+
+// As repositories were before config.json said how weights are packed.
+TEST_F(ConvertPackedTest, OldRepositoriesHaveAFileOfTheirOwn) {
+  const Codes codes = MakeCodes(32, false);
+  OneLayer gptq(kColumns);
+  gptq.Drop(kStem + ".weight");
+  AddGptq(codes, false, gptq);
+  const std::string folder = gptq.Write(folder_);
+  fs::rename(fs::path(folder) / "model.safetensors", fs::path(folder) / "gptq_model-4bit-32g.safetensors");
+  folder_.Write("in/quantize_config.json", R"({"bits": 4, "group_size": 32, "desc_act": false, "sym": false,
+      "damp_percent": 0.01, "true_sequential": true, "model_file_base_name": null})");
+  const auto report = Convert(folder);
+  ASSERT_TRUE(report) << report.error().message;
+  ExpectCodes(codes, DType::kQ4_1);
+
+  fs::remove(folder_ / "out.gguf");
+  fs::remove_all(folder);
+  OneLayer awq(kColumns);
+  awq.Drop(kStem + ".weight");
+  AddAwq(codes, awq);
+  awq.Write(folder_);
+  folder_.Write("in/quant_config.json",
+                R"({"zero_point": true, "q_group_size": 32, "w_bit": 4, "version": "GEMM"})");
+  ASSERT_TRUE(Convert(folder));
+  ExpectCodes(codes, DType::kQ4_1);
+
+  fs::remove(folder_ / "out.gguf");
+  folder_.Write("in/quant_config.json", R"({"zero_point": true, "q_group_size": 32, "w_bit": 3})");
+  EXPECT_THAT(ErrorOf(folder), HasSubstr("quant_config.json: weights of 3 bits"));
 }
 
 TEST_F(ConvertPackedTest, OtherMethodsAreRefused) {

@@ -1,4 +1,5 @@
 // Whole conversions: the bundled model, and checkpoints of one layer.
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -163,6 +164,46 @@ TEST_F(ConvertTest, PartsThatSeeAreLeftOut) {
   const auto report = Convert(folder_ / "in");
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_THAT(report->warnings, testing::ElementsAre(HasSubstr("1 tensors of the parts that see")));
+}
+
+// BitNet's code makes its weights ternary whenever it uses them; the file has them so.
+TEST_F(ConvertTest, BitnetIsMadeTernary) {
+  const auto model = [](const std::string& keys, const std::string& attention_norm,
+                        const std::string& ffn_norm) {
+    OneLayer layer;
+    layer.Configure(keys);
+    layer.Set("model.layers.0.self_attn." + attention_norm + ".weight", 0, 32, 1.0f);
+    layer.Set("model.layers.0.mlp." + ffn_norm + ".weight", 0, 64, 1.0f);
+    return layer;
+  };
+  OneLayer first = model(R"(, "architectures": ["BitnetForCausalLM"], "hidden_act": "silu")", "inner_attn_ln",
+                         "ffn_layernorm");
+  std::vector<float>& weights = first.values("model.layers.0.mlp.up_proj.weight");
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = std::array{1.0f, -0.25f, 0.0f, -0.75f}[i % 4];
+  const auto report = Convert(first.Write(folder_));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->architecture, "bitnet");
+  const gguf::GgufFile made = Opened();
+  const auto find = [&](const char* name) {
+    return std::ranges::find(made.tensors(), std::string_view(name), &gguf::Tensor::name);
+  };
+  EXPECT_NE(find("blk.0.attn_sub_norm.weight"), made.tensors().end());
+  EXPECT_NE(find("blk.0.ffn_sub_norm.weight"), made.tensors().end());
+  // The mean magnitude is 1/2, to whose half −1/4 is as near as to 0: the even one of the two.
+  const std::vector<float> up = ValuesOf(made, *find("blk.0.ffn_up.weight"));
+  for (size_t i = 0; i < up.size(); ++i) ASSERT_EQ(up[i], (std::array{0.5f, 0.0f, 0.0f, -0.5f}[i % 4])) << i;
+  EXPECT_EQ(ValuesOf(made, *find("output.weight"))[0], 0.5f) << "as it was";
+  fs::remove(folder_ / "out.gguf");
+
+  // The later ones compute another activation, which GGUF's bitnet can't say.
+  OneLayer later = model(R"(, "architectures": ["BitNetForCausalLM"], "hidden_act": "relu2")",
+                         "attn_sub_norm", "ffn_sub_norm");
+  std::string folder = later.Write(folder_);
+  folder_.Write("in/config.json", R"({"model_type": "bitnet", "hidden_act": "relu2", "hidden_size": 32,
+      "num_hidden_layers": 1, "intermediate_size": 64, "num_attention_heads": 2, "max_position_embeddings": 64,
+      "rms_norm_eps": 1e-5, "quantization_config": {"quant_method": "bitnet"}})");
+  EXPECT_THAT(ErrorOf(folder),
+              HasSubstr("hidden_act is 'relu2', which is not what GGUF programs compute for 'bitnet'"));
 }
 
 // P63: tensors stream through; less than one and a half times the largest is enough beside what was there

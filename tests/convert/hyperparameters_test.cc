@@ -152,12 +152,15 @@ TEST(HyperparametersTest, BrokenConfigsNameTheKey) {
     return Parse(text).error();
   };
   EXPECT_THAT(with("\"llama\"", "\"mamba\""),
-              HasSubstr("type 'mamba' are not converted; these are: llama, mistral"));
+              HasSubstr("type 'mamba' are not known; these are: llama, mistral"));
   EXPECT_THAT(with("2048", "-1"), HasSubstr("hidden_size is -1; expected a whole number"));
   EXPECT_THAT(with("2048", "\"wide\""), HasSubstr("hidden_size is \"wide\""));
   EXPECT_THAT(with("2048", "18446744073709551615"), HasSubstr("hidden_size"));
   EXPECT_THAT(with("\"num_hidden_layers\": 16, ", ""), HasSubstr("has no num_hidden_layers"));
   EXPECT_THAT(with("1e-05", "[]"), HasSubstr("rms_norm_eps is []"));
+  EXPECT_THAT(with("\"num_key_value_heads\": 8", "\"num_key_value_heads\": 7"),
+              HasSubstr("divides the 32 heads"));
+  EXPECT_THAT(with("\"max_position_embeddings\": 131072,", ""), HasSubstr("has no max_position_embeddings"));
 }
 
 TEST(HyperparametersTest, WhatProgramsComputeIsChecked) {

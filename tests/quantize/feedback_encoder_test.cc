@@ -66,9 +66,10 @@ class FeedbackEncoderTest : public testing::Test {
 
     std::vector<std::byte> Encode(DType dtype, std::span<const float> weights) const {
       const auto columns = static_cast<uint64_t>(hessian.columns());
-      const FeedbackEncoder encoder(machine.context, factor, dtype);
+      const auto encoder = FeedbackEncoder::Create(machine.context, factor, dtype);
+      EXPECT_TRUE(encoder);
       std::vector<std::byte> blocks(weights.size() / columns * formats::RowBytes(dtype, columns));
-      const double error = encoder.Encode(weights, blocks);
+      const double error = encoder->Encode(weights, blocks);
       EXPECT_NEAR(error, OutputError(hessian, dtype, weights, blocks), 0.01 * error) << formats::Name(dtype);
       return blocks;
     }
@@ -137,6 +138,34 @@ TEST_F(FeedbackEncoderTest, OutputErrorsAreMuchSmallerThanThoseOfTheNearestBlock
   }
 }
 
+// Also where feedback has little to work with, each row by itself.
+TEST_F(FeedbackEncoderTest, NoRowIsWorseThanThePlainEncoderMakesIt) {
+  const Machine machine(2);
+  const std::vector<float> alone = BellShaped(64 * kColumns, 3);
+  std::vector<float> one_column(64 * kColumns);
+  for (size_t i = 0; i < one_column.size(); i += kColumns) one_column[i + 17] = alone[i];
+  const std::vector<float> weights = BellShaped(6 * kColumns, 7);
+  for (const std::vector<float>& values : {alone, one_column, CorrelatedInputs(512, kColumns, 1)}) {
+    const Inputs inputs(machine, values);
+    const std::vector<float> importance = OwnWeights(inputs.factor);
+    for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
+      const DType dtype = traits.dtype;
+      if (!formats::IsQuantised(dtype)) continue;
+      const std::vector<std::byte> blocks = inputs.Encode(dtype, weights);
+      const size_t row_bytes = formats::RowBytes(dtype, kColumns);
+      std::vector<std::byte> plain(row_bytes);
+      for (size_t row = 0; row < weights.size() / kColumns; ++row) {
+        const std::span<const float> w = std::span(weights).subspan(row * kColumns, kColumns);
+        formats::EncodeRow(dtype, w, importance, plain.data());
+        const auto encoded = std::span(blocks).subspan(row * row_bytes, row_bytes);
+        EXPECT_LE(OutputError(inputs.hessian, dtype, w, encoded),
+                  1.00001 * OutputError(inputs.hessian, dtype, w, plain))
+            << traits.name << " row " << row;
+      }
+    }
+  }
+}
+
 TEST_F(FeedbackEncoderTest, ThreadsChangeNothing) {
   const Machine one(1), three(3);
   const std::vector<float> values = CorrelatedInputs(300, kColumns, 1),
@@ -195,12 +224,22 @@ TEST_F(FeedbackEncoderTest, InputsThatAreNoNumbersAreRefused) {
 }
 
 TEST_F(FeedbackEncoderTest, MemoryIsTheLedgers) {
-  const Machine machine(1, kColumns * kColumns * sizeof(float) + 100000);
-  const Hessian hessian = Gathered(machine, CorrelatedInputs(16, kColumns, 1));
-  EXPECT_GE(machine.ledger.Snapshot().total_bytes(), kColumns * kColumns * sizeof(float));
+  const uint64_t bytes =
+      BlockDiagonal::Bytes(kColumns, kWidest) + Hessian::WorkingBytes(kColumns, kWidest, 1);
+  const Machine machine(1, bytes + 100000);
+  Hessian hessian = Gathered(machine, CorrelatedInputs(16, kColumns, 1));
+  EXPECT_EQ(machine.ledger.Snapshot().total_bytes(), bytes);
   const auto another = Hessian::Create(machine.context, kColumns, kWidest);
   ASSERT_FALSE(another) << "there is no room for two";
   EXPECT_EQ(another.error().code, ErrorCode::kDoesNotFit);
+  // What adding took is free again when the factor is made.
+  const auto factor = FactorOf(machine.context, std::move(hessian));
+  ASSERT_TRUE(factor);
+  EXPECT_EQ(machine.ledger.Snapshot().total_bytes(), BlockDiagonal::Bytes(kColumns, kWidest));
+  const auto encoder = FeedbackEncoder::Create(machine.context, *factor, DType::kQ4_K);
+  ASSERT_TRUE(encoder);
+  EXPECT_EQ(machine.ledger.Snapshot().total_bytes(),
+            BlockDiagonal::Bytes(kColumns, kWidest) + FeedbackEncoder::Bytes(kColumns, DType::kQ4_K));
 }
 
 }  // namespace

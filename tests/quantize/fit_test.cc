@@ -155,15 +155,32 @@ TEST_F(FitTest, NormsStayAndWishesAreKept) {
 TEST_F(FitTest, FewProbesMeasureNeighboursTogether) {
   FitOptions options = Options(Times(1.2));
   Fitted(options);
-  EXPECT_EQ(runs_, 23);
+  EXPECT_EQ(runs_, 24) << "each, and all together";
   runs_ = 0;
   options.most_probes = 16;
   const FitReport report = Fitted(options);
-  EXPECT_EQ(runs_, 16);
+  EXPECT_EQ(runs_, 17);
   EXPECT_EQ(report.probes, 16);
   double sum = 0;
   for (const FitTensor& tensor : report.tensors) sum += tensor.probe_kl;
   EXPECT_NEAR(sum, 23 * 0.01, 1e-9) << "each group's cost is shared out";
+}
+
+// Matrices that cost more together than the sum of what each costs by itself.
+TEST_F(FitTest, PredictionsAreScaledByWhatAllCostTogether) {
+  FitOptions options = Options(Times(1.2));
+  const FitReport additive = Fitted(options);
+  EXPECT_NEAR(additive.together, 1, 1e-9);
+  options.measure =
+      [this, measure = options.measure](std::span<const gguf::Replacement> replacements) -> Result<double> {
+    SLUICE_TRY_ASSIGN(const double kl, measure(replacements));
+    return replacements[0].tensors.size() > 1 ? 2.5 * kl : kl;
+  };
+  const FitReport report = Fitted(options);
+  EXPECT_NEAR(report.together, 2.5, 1e-9);
+  EXPECT_NEAR(report.predicted_kl, 2.5 * additive.predicted_kl, 1e-9);
+  for (size_t i = 0; i < report.tensors.size(); ++i)
+    EXPECT_EQ(report.tensors[i].dtype, additive.tensors[i].dtype) << report.tensors[i].name;
 }
 
 TEST_F(FitTest, TheSameForAnyNumberOfThreads) {
