@@ -13,28 +13,65 @@
 namespace sluice::kernels {
 namespace {
 
-constexpr int kBatchTile = 96;      // activation rows that share one unpacking of a part of the panel
 constexpr int kPartColumns = 6144;  // elements of a row that are unpacked at a time
+constexpr int kBatchSums = 768;     // float accumulators of each row of the panel: activation rows × chains
 constexpr int kPartBlocks = kPartColumns / 256;
+
+// The activation rows of a tile, from some element of the row on.
+struct TileInput {
+  const int8_t* q;
+  const float* scale;
+  const int16_t* sums;
+  int64_t q_stride;  // from one activation row to the next
+  int64_t scale_stride;
+  int64_t sums_stride;
+
+  inline TileInput(const ActivationRows& x, int64_t b, int64_t first) {
+    const int64_t length = BlockLength(x.kind);
+    q_stride = x.columns;
+    scale_stride = x.columns / length;
+    sums_stride = x.columns / 16;
+    q = x.q + b * q_stride + first;
+    scale = x.scale + b * scale_stride + first / length;
+    sums = x.sums + b * sums_stride + first / 16;
+  }
+
+  // The same from `blocks` blocks of `length` elements later on.
+  inline TileInput From(int blocks, int length) const {
+    TileInput x = *this;
+    x.q += blocks * length;
+    x.scale += blocks;
+    x.sums += blocks * (length / 16);
+    return x;
+  }
+};
+
+// Numbers of activation rows that are each broadcast to all lanes. GCC would take them out of the vector that
+// they were computed in, one by one; loads from memory broadcast for nothing.
+template <class T>
+inline void KeepInMemory(T& numbers) {
+  asm("" : "+m"(numbers));
+}
 
 // Where the parts of args.scratch lie. The rows of a panel are innermost everywhere.
 template <int kRows>
 struct PanelScratch {
-  uint8_t* codes;         // [kPartColumns / 4, kRows, 4]
+  uint8_t* codes;         // [kPartColumns / 4 + 8, kRows, 4]
   int32_t* scales;        // super-blocks: [kPartBlocks, 16, kRows]
   int32_t* mins;          // super-blocks: [kPartBlocks, 8, kRows], two int16 each
   float* d;               // super-blocks: [kPartBlocks, kRows]; blocks of 32: [kPartBlocks · 8, kRows]
   float* dmin;            // the same
-  float* sums;            // [kBatchTile, chains, kRows]: the float accumulators between parts
+  float* sums;            // [activation rows, chains, kRows]: the float accumulators between parts
   uint8_t* linear;        // [kRows, 256]: codes before they are transposed
   int32_t* block_scales;  // [kRows, 16]: scales and minimums of one block of each row, likewise
   int32_t* block_mins;
 
-  static constexpr size_t kCodes = static_cast<size_t>(kPartColumns) * kRows;
+  // And a block of 32 to spare, where the filling of an incomplete transposition goes.
+  static constexpr size_t kCodes = static_cast<size_t>(kPartColumns + 32) * kRows;
   static constexpr size_t kScales = static_cast<size_t>(kPartBlocks) * 16 * kRows * sizeof(int32_t);
   static constexpr size_t kMins = kScales / 2;
   static constexpr size_t kFloats = static_cast<size_t>(kPartBlocks) * 8 * kRows * sizeof(float);
-  static constexpr size_t kSums = static_cast<size_t>(kBatchTile) * 8 * kRows * sizeof(float);
+  static constexpr size_t kSums = static_cast<size_t>(kBatchSums) * kRows * sizeof(float);
   static constexpr size_t kLinear = static_cast<size_t>(kRows) * 256;
   static constexpr size_t kBlock = static_cast<size_t>(kRows) * 16 * sizeof(int32_t);
   static_assert(kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear + 2 * kBlock <= kMatmulScratchBytes);
@@ -71,72 +108,58 @@ struct PanelRows {
   }
 };
 
-// The activation rows of a tile, from some element of the row on.
-struct TileInput {
-  const int8_t* q;
-  const float* scale;
-  const int16_t* sums;
-  int64_t q_stride;  // from one activation row to the next
-  int64_t scale_stride;
-  int64_t sums_stride;
-
-  inline TileInput(const ActivationRows& x, int64_t b, int64_t first) {
-    const int64_t length = BlockLength(x.kind);
-    q_stride = x.columns;
-    scale_stride = x.columns / length;
-    sums_stride = x.columns / 16;
-    q = x.q + b * q_stride + first;
-    scale = x.scale + b * scale_stride + first / length;
-    sums = x.sums + b * sums_stride + first / 16;
-  }
-};
-
-// The codes of kRows rows (linear) → their place in the panel.
-template <class Ops>
-inline void TransposeCodes(const uint8_t* linear, uint8_t* codes) {
-  for (int r = 0; r < Ops::kRows; r += Ops::kLanes) {
-    Ops::Transpose(linear + r * 256, 256, 64, codes + r * 4, Ops::kRows * 4);
-  }
+// Calls tile<n>(b) for activation rows b … b_end − 1, at most C at a time, until none is left.
+template <int C, class Tile>
+inline void ForEachTile(int64_t b, int64_t b_end, Tile tile) {
+  for (; b + C <= b_end; b += C) tile.template operator()<C>(b);
+  if constexpr (C > 1) ForEachTile<(C > 4 ? 4 : C / 2)>(b, b_end, tile);
 }
 
-// Runs tiles of at most C activation rows until none is left.
-template <int C, class Family, class Scratch>
-inline void RunTiles(const Family& family, const Scratch& scratch, const ActivationRows& x, int64_t b,
-                     int64_t b_end, int64_t first, int n, float* sums) {
-  constexpr size_t kSumsPerRow = static_cast<size_t>(Family::kChains) * Family::kRows;
-  for (; b + C <= b_end; b += C, sums += C * kSumsPerRow) {
-    family.template Tile<C>(scratch, TileInput(x, b, first), n, sums);
-  }
-  if constexpr (C > 1) RunTiles<(C > 4 ? 4 : C / 2)>(family, scratch, x, b, b_end, first, n, sums);
-}
-
-// Walks the matrix: for each panel, batch tile and part of the row, unpacks (once, when the row is one part)
-// and runs the tiles. A Family has kChains, and
+// Walks the matrix panel by panel: unpacks as much of the rows as the scratch holds, once for all activation
+// rows or at least for many, and runs the tiles. A Family has kChains, and
 //   Unpack(scratch, rows, first, n)    elements [first, first + n) of the rows into the panel
 //   Tile<C>(scratch, input, n, sums)   adds their products with C activation rows to sums [C, kChains, kRows]
 //   Finish(sums, y)                    folds the chains of one activation row
 template <class Ops, class Family>
 inline void MatmulBatch(const MatmulArgs& args, const Family& family) {
-  constexpr size_t kSumsPerRow = static_cast<size_t>(Family::kChains) * Ops::kRows;
+  constexpr int64_t kBatchTile = kBatchSums / Family::kChains;  // activation rows that share an unpacking
+  constexpr int64_t kSumsPerRow = int64_t{Family::kChains} * Ops::kRows;
   const ActivationRows& x = args.x;
   const PanelScratch<Ops::kRows> scratch(args.scratch.data());
-  const bool one_part = x.columns <= kPartColumns;
+  float* const sums = scratch.sums;
+  const auto clear = [&](int64_t n) {
+    std::memset(sums, 0, static_cast<size_t>(n * kSumsPerRow) * sizeof(float));
+  };
   for (int64_t r = 0; r < args.rows; r += Ops::kRows) {
     const PanelRows<Ops::kRows> rows(args, r);
-    if (one_part) family.Unpack(scratch, rows, 0, static_cast<int>(x.columns));
+    const auto finish = [&](int64_t b, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        typename Ops::F y[Ops::kRegisters];
+        family.Finish(sums + i * kSumsPerRow, y);
+        Ops::StoreRows(args.y + (b + i) * args.y_stride + r, rows.n, y);
+      }
+    };
+    if (x.columns <= kPartColumns) {
+      const int n = static_cast<int>(x.columns);
+      family.Unpack(scratch, rows, 0, n);
+      ForEachTile<Ops::kColumns>(0, x.batch, [&]<int C>(int64_t b) {
+        clear(C);
+        family.template Tile<C>(scratch, TileInput(x, b, 0), n, sums);
+        finish(b, C);
+      });
+      continue;
+    }
     for (int64_t b0 = 0; b0 < x.batch; b0 += kBatchTile) {
       const int64_t b_end = x.batch - b0 < kBatchTile ? x.batch : b0 + kBatchTile;
-      std::memset(scratch.sums, 0, static_cast<size_t>(b_end - b0) * kSumsPerRow * sizeof(float));
+      clear(b_end - b0);
       for (int64_t k = 0; k < x.columns; k += kPartColumns) {
         const int n = static_cast<int>(x.columns - k < kPartColumns ? x.columns - k : kPartColumns);
-        if (!one_part) family.Unpack(scratch, rows, k, n);
-        RunTiles<Ops::kColumns>(family, scratch, x, b0, b_end, k, n, scratch.sums);
+        family.Unpack(scratch, rows, k, n);
+        ForEachTile<Ops::kColumns>(b0, b_end, [&]<int C>(int64_t b) {
+          family.template Tile<C>(scratch, TileInput(x, b, k), n, sums + (b - b0) * kSumsPerRow);
+        });
       }
-      for (int64_t b = b0; b < b_end; ++b) {
-        typename Ops::F y[Ops::kRegisters];
-        family.Finish(scratch.sums + static_cast<size_t>(b - b0) * kSumsPerRow, y);
-        Ops::StoreRows(args.y + b * args.y_stride + r, rows.n, y);
-      }
+      finish(b0, b_end - b0);
     }
   }
 }

@@ -4,6 +4,7 @@
 // widened and scaled in one madd.
 #pragma once
 
+#include "kernels/x86/batch.h"
 #include "kernels/x86/isa_avx2.h"
 
 namespace sluice::kernels {
@@ -17,7 +18,9 @@ struct BatchAvx2 {
   static constexpr int kRegisters = 1;
   static constexpr int kRows = 8;
   static constexpr int kColumns = 4;
-  static constexpr bool kOffsetInGroups = false;
+  static constexpr bool kExactSums = false;
+  template <class Format>
+  static constexpr bool kFolds = false;
 
   static inline I Set(int v) { return _mm256_set1_epi32(v); }
   static inline F Set(float v) { return _mm256_set1_ps(v); }
@@ -31,7 +34,7 @@ struct BatchAvx2 {
   static inline F Multiply(F a, F b) { return _mm256_mul_ps(a, b); }
   static inline F Fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static inline F FmaNegative(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
-  static inline I MulAddPairs(I acc, I a, I b) { return Isa::MulAddPairs(acc, a, b); }
+  static inline I MultiplyAddPairs(I acc, I a, I b) { return Isa::MulAddPairs(acc, a, b); }
   // low | high << 16
   static inline I Pair(I low, I high) { return _mm256_blend_epi16(low, _mm256_slli_epi32(high, 16), 0xaa); }
 
@@ -45,19 +48,51 @@ struct BatchAvx2 {
     _mm256_maskstore_ps(y, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), index), v[0]);
   }
 
-  // isum[c] += scale · (the products of a group of kLength codes with activation row c), codes as they are
-  // stored.
-  template <int C, class Codes, int kLength, bool kScaled>
-  static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, const int16_t*,
-                              int64_t, const int32_t* scales, I isum[C][kRegisters]) {
+  // Pairs of the same scale, as AddGroup wants it.
+  template <class Format>
+  static inline I PanelScale(I scale) {
+    return Pair(scale, scale);
+  }
+
+  // The sums of one block of a super-block format with C activation rows, of codes as they are stored.
+  template <int C, class Format>
+  static inline void BlockSums(const uint8_t* codes, const int32_t* scales, const TileInput& x,
+                               I isum[C][kRegisters]) {
+    for (int c = 0; c < C; ++c) isum[c][0] = _mm256_setzero_si256();
+    for (int g = 0; g < Format::kGroups; ++g) {
+      const int first = g * Format::kGroupLength;
+      AddGroup<C, Format, Format::kGroupLength>(codes + first * kRows, x.q + first, x.q_stride,
+                                                Load(scales + g * kRows), isum);
+    }
+  }
+
+  // Adds to the integer sums of a block of 32 what codes as they are stored give.
+  template <int C, class Format>
+  static inline void SmallBlockSums(const uint8_t* codes, const int8_t* q, int64_t q_stride,
+                                    I isum[C][kRegisters]) {
+    AddGroup<C, Format, 32>(codes, q, q_stride, _mm256_set1_epi16(1), isum);
+  }
+
+  // 8 rows of `n` 32-bit items, `stride` bytes apart → n columns; column(c) is where column c goes.
+  template <class Column>
+  static inline void Transpose(const void* rows, size_t stride, int n, Column column) {
+    const auto* in = static_cast<const uint8_t*>(rows);
+    for (int c = 0; c < n; c += 8) {
+      I r[8];
+      for (int i = 0; i < 8; ++i) r[i] = Load256(in + static_cast<size_t>(i) * stride + c * 4);
+      Transpose8(r);
+      for (int i = 0; i < 8; ++i) Store256(column(c + i), r[i]);
+    }
+  }
+
+ private:
+  // isum[c] += scale · (the products of a group of kLength codes with activation row c).
+  template <int C, class Codes, int kLength>
+  static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, I scale,
+                              I isum[C][kRegisters]) {
     constexpr int kSteps = kLength / 4;
     constexpr int kFit = 32767 / (2 * 127 * Codes::kMaxCode);
     constexpr int kRun = kFit < kSteps ? kFit : kSteps;
-    I scale = _mm256_set1_epi16(1);
-    if constexpr (kScaled) {
-      const I s = Load(scales);
-      scale = Pair(s, s);
-    }
     for (int first = 0; first < kSteps; first += kRun) {
       I p[C];
       for (int s = first; s < first + kRun && s < kSteps; ++s) {
@@ -75,19 +110,6 @@ struct BatchAvx2 {
     }
   }
 
-  // 8 rows of `n` 32-bit items, `stride` bytes apart → n columns, `out_stride` bytes apart.
-  static inline void Transpose(const void* rows, size_t stride, int n, void* columns, size_t out_stride) {
-    const auto* in = static_cast<const uint8_t*>(rows);
-    auto* out = static_cast<uint8_t*>(columns);
-    for (int c = 0; c < n; c += 8) {
-      I r[8];
-      for (int i = 0; i < 8; ++i) r[i] = Load256(in + static_cast<size_t>(i) * stride + c * 4);
-      Transpose8(r);
-      for (int i = 0; i < 8; ++i) Store256(out + static_cast<size_t>(c + i) * out_stride, r[i]);
-    }
-  }
-
- private:
   static inline void Transpose8(I r[8]) {
     I a[8], b[8];
     for (int i = 0; i < 8; i += 2) {

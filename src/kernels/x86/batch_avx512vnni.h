@@ -1,14 +1,40 @@
 // What batches need of AVX-512 VNNI: panels of 32 rows in two registers, tiles of 6 activation rows. See
 // batch.h.
 //
-// Codes are unsigned, signed ones raised by 128. The sum of a group starts at −offset · Σ q, which makes it
-// exact.
+// Codes are unsigned, signed ones raised by 128.
 #pragma once
 
+#include "kernels/x86/batch.h"
 #include "kernels/x86/isa_avx512vnni.h"
 
 namespace sluice::kernels {
 namespace {
+
+// How the codes of a super-block format become integer sums. In order of preference:
+//   folded   codes are multiplied by their scales while the panel is unpacked, where the products fit a byte;
+//   halves   sums of runs of kRun elements fit int16: one VPDPWSSD multiplies by the scale and adds up;
+//   else     sums of whole groups are multiplied in 32 bits, which costs three times as much.
+// Each sum starts at −kOffset · Σ q of its run, which makes it exact: for unsigned codes that are too large
+// by an offset.
+template <class Format>
+struct VnniPlan {
+  static constexpr bool kFolded = requires { Format::kFoldedOffset; };
+  static constexpr int kOffset = [] {
+    if constexpr (kFolded) return Format::kFoldedOffset;
+    return Format::kSigned ? Avx512Vnni::kSignedExcess : Format::kOffset;
+  }();
+  // Most elements whose sum fits int16.
+  static constexpr int kFit = [] {
+    const int above = Format::kMaxCode - Format::kOffset;
+    return 32767 / (127 * (Format::kOffset > above ? Format::kOffset : above));
+  }();
+  static constexpr bool kHalves = !kFolded && kFit >= 8;
+  static constexpr int kRun = [] {
+    if (kFolded) return 256;
+    if (!kHalves || kFit >= Format::kGroupLength) return Format::kGroupLength;
+    return kFit >= 16 ? 16 : 8;
+  }();
+};
 
 struct BatchAvx512Vnni {
   using Isa = Avx512Vnni;
@@ -18,7 +44,9 @@ struct BatchAvx512Vnni {
   static constexpr int kRegisters = 2;
   static constexpr int kRows = 32;
   static constexpr int kColumns = 6;
-  static constexpr bool kOffsetInGroups = true;  // AddGroup takes care of the offset of codes
+  static constexpr bool kExactSums = true;  // block sums are free of the offset of codes
+  template <class Format>
+  static constexpr bool kFolds = VnniPlan<Format>::kFolded;
 
   static inline I Set(int v) { return _mm512_set1_epi32(v); }
   static inline F Set(float v) { return _mm512_set1_ps(v); }
@@ -32,10 +60,34 @@ struct BatchAvx512Vnni {
   static inline F Multiply(F a, F b) { return _mm512_mul_ps(a, b); }
   static inline F Fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   static inline F FmaNegative(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
-  static inline I MulAddPairs(I acc, I a, I b) { return _mm512_dpwssd_epi32(acc, a, b); }
   // low | high << 16
   static inline I Pair(I low, I high) {
     return _mm512_mask_blend_epi16(0xaaaaaaaau, low, _mm512_slli_epi32(high, 16));
+  }
+
+  // What BlockSums wants of a scale: with halves, a pair of it and 0.
+  template <class Format>
+  static inline I PanelScale(I scale) {
+    return VnniPlan<Format>::kHalves ? _mm512_and_si512(scale, Set(0xffff)) : scale;
+  }
+
+  // 256 codes → (code − kOffset) · scale + kFoldedOffset, modulo 256 at every step: the result fits a byte.
+  // scales: 16.
+  template <class Format>
+  static inline void FoldScales(uint8_t* codes, const int32_t* scales) {
+    const I all = Load(scales);
+    const __m256i lanes = _mm256_setr_epi16(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
+    const I first =
+        _mm512_inserti64x4(_mm512_castsi256_si512(lanes), _mm256_add_epi16(lanes, _mm256_set1_epi16(4)), 1);
+    for (int i = 0; i < 4; ++i) {
+      const I scale = _mm512_permutexvar_epi16(
+          _mm512_add_epi16(first, _mm512_set1_epi16(static_cast<int16_t>(8 * i))), all);
+      const I code = _mm512_sub_epi8(_mm512_loadu_si512(codes + 64 * i), _mm512_set1_epi8(Format::kOffset));
+      const I even = _mm512_mullo_epi16(code, scale);
+      const I odd = _mm512_slli_epi16(_mm512_mullo_epi16(_mm512_srli_epi16(code, 8), scale), 8);
+      const I product = _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaaull, even, odd);
+      _mm512_storeu_si512(codes + 64 * i, _mm512_add_epi8(product, _mm512_set1_epi8(Format::kFoldedOffset)));
+    }
   }
 
   // Both int16 of each lane times v.
@@ -49,52 +101,127 @@ struct BatchAvx512Vnni {
     _mm512_mask_storeu_ps(y + 16, static_cast<__mmask16>(mask >> 16), v[1]);
   }
 
-  // isum[c] += scale · (the products of a group of kLength codes with activation row c). xsums: of 16
-  // elements each.
-  template <int C, class Codes, int kLength, bool kScaled>
-  static inline void AddGroup(const uint8_t* codes, const int8_t* q, int64_t q_stride, const int16_t* xsums,
-                              int64_t sums_stride, const int32_t* scales, I isum[C][kRegisters]) {
-    constexpr int kOffset = Codes::kSigned ? Isa::kSignedExcess : Codes::kOffset;
-    I p[C][kRegisters];
+  // The integer sums of one block of a super-block format with C activation rows.
+  template <int C, class Format>
+  [[gnu::noinline]] static void BlockSums(const uint8_t* codes, const int32_t* scales, const TileInput& x,
+                                          I isum[C][kRegisters]) {
+    using Plan = VnniPlan<Format>;
+    alignas(64) int32_t starts[C][64];
+    if constexpr (Plan::kOffset != 0) {
+      for (int c = 0; c < C; ++c) {
+        SetStarts<Plan::kRun>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, -Plan::kOffset, starts[c]);
+      }
+      KeepInMemory(starts);
+    }
+    I sum[C][kRegisters];
+    for (int c = 0; c < C; ++c) sum[c][0] = sum[c][1] = _mm512_setzero_si512();
+    for (int run = 0; run < 256 / Plan::kRun; ++run) {
+      const int first = run * Plan::kRun;
+      I p[C][kRegisters];
+      for (int c = 0; c < C; ++c) {
+        p[c][0] = p[c][1] =
+            Plan::kOffset == 0 ? _mm512_setzero_si512() : Set(starts[c][first / kStartEvery<Plan::kRun>]);
+      }
+      Dot<C, Plan::kRun / 4>(codes + first * kRows, x.q + first, x.q_stride, p);
+      const int32_t* scale = scales + first / Format::kGroupLength * kRows;
+      for (int h = 0; h < kRegisters; ++h) {
+        for (int c = 0; c < C; ++c) {
+          if constexpr (Plan::kFolded) {
+            sum[c][h] = p[c][h];
+          } else if constexpr (Plan::kHalves) {
+            sum[c][h] = MultiplyAddPairs(sum[c][h], p[c][h], Load(scale + h * kLanes));
+          } else {
+            sum[c][h] = _mm512_add_epi32(sum[c][h], _mm512_mullo_epi32(p[c][h], Load(scale + h * kLanes)));
+          }
+        }
+      }
+    }
     for (int c = 0; c < C; ++c) {
-      const int16_t* sums = xsums + c * sums_stride;
-      const I start = kOffset == 0 ? _mm512_setzero_si512()
-                                   : Set(-kOffset * (kLength == 16 ? sums[0] : sums[0] + sums[1]));
-      p[c][0] = p[c][1] = start;
-    }
-    for (int s = 0; s < kLength / 4; ++s) {
-      const I w0 = _mm512_loadu_si512(codes + s * (kRows * 4));
-      const I w1 = _mm512_loadu_si512(codes + s * (kRows * 4) + 64);
-      for (int c = 0; c < C; ++c) {
-        int32_t four;
-        std::memcpy(&four, q + c * q_stride + s * 4, sizeof(four));
-        const I x = _mm512_set1_epi32(four);
-        p[c][0] = _mm512_dpbusd_epi32(p[c][0], w0, x);
-        p[c][1] = _mm512_dpbusd_epi32(p[c][1], w1, x);
-      }
-    }
-    for (int h = 0; h < kRegisters; ++h) {
-      for (int c = 0; c < C; ++c) {
-        isum[c][h] =
-            kScaled ? _mm512_add_epi32(isum[c][h], _mm512_mullo_epi32(p[c][h], Load(scales + h * kLanes)))
-                    : p[c][h];
-      }
+      for (int h = 0; h < kRegisters; ++h) isum[c][h] = sum[c][h];
     }
   }
 
-  // 16 rows of `n` 32-bit items, `stride` bytes apart → n columns, `out_stride` bytes apart.
-  static inline void Transpose(const void* rows, size_t stride, int n, void* columns, size_t out_stride) {
+  // Adds to the integer sums of a block of 32 what codes as they are stored give.
+  template <int C, class Format>
+  static inline void SmallBlockSums(const uint8_t* codes, const int8_t* q, int64_t q_stride,
+                                    I isum[C][kRegisters]) {
+    Dot<C, 8>(codes, q, q_stride, isum);
+  }
+
+  // acc + a · b, summed over fours of bytes, a unsigned; over pairs of int16.
+  // In assembly: GCC 12 copies every accumulator of its intrinsics twice for each turn of a loop.
+  static inline I MultiplyAddBytes(I acc, I a, I b) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
+    return acc;
+  }
+  static inline I MultiplyAddPairs(I acc, I a, I b) {
+    asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
+    return acc;
+  }
+
+  // 16 rows of `n` 32-bit items, `stride` bytes apart → n columns; column(c) is where column c goes.
+  template <class Column>
+  static inline void Transpose(const void* rows, size_t stride, int n, Column column) {
     const auto* in = static_cast<const uint8_t*>(rows);
-    auto* out = static_cast<uint8_t*>(columns);
     for (int c = 0; c < n; c += 16) {
       I r[16];
       for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(in + static_cast<size_t>(i) * stride + c * 4);
       Transpose16(r);
-      for (int i = 0; i < 16; ++i) _mm512_storeu_si512(out + static_cast<size_t>(c + i) * out_stride, r[i]);
+      for (int i = 0; i < 16; ++i) _mm512_storeu_si512(column(c + i), r[i]);
     }
   }
 
  private:
+  // p += the products of 4 · kSteps codes of each row with C activation rows.
+  template <int C, int kSteps>
+  static inline void Dot(const uint8_t* codes, const int8_t* q, int64_t q_stride, I p[C][kRegisters]) {
+    constexpr int kUnrolled = kSteps < 8 ? kSteps : 8;
+    for (int first = 0; first < kSteps;
+         first += kUnrolled, codes += kUnrolled * kRows * 4, q += kUnrolled * 4) {
+      for (int s = 0; s < kUnrolled; ++s) {
+        const I w0 = _mm512_load_si512(codes + s * (kRows * 4));
+        const I w1 = _mm512_load_si512(codes + s * (kRows * 4) + 64);
+        for (int c = 0; c < C; ++c) {
+          int32_t four;
+          std::memcpy(&four, q + c * q_stride + s * 4, sizeof(four));
+          const I x = _mm512_set1_epi32(four);
+          p[c][0] = MultiplyAddBytes(p[c][0], w0, x);
+          p[c][1] = MultiplyAddBytes(p[c][1], w1, x);
+        }
+      }
+    }
+  }
+
+  // Elements from one start to the next; those of runs of 8 have 64 bits.
+  template <int kRun>
+  static constexpr int kStartEvery = kRun == 8 ? 4 : kRun;
+
+  // starts[run] = factor · the sum of the activations of a run, for a block.
+  template <int kRun>
+  static inline void SetStarts(const int8_t* q, const int16_t* sums, int factor, int32_t starts[64]) {
+    const I factors = Set(factor & 0xffff);
+    if constexpr (kRun == 8) {
+      for (int i = 0; i < 256; i += 64) {
+        // Bytes raised by 128, which are summed without a sign.
+        const I raised = _mm512_xor_si512(_mm512_loadu_si512(q + i), _mm512_set1_epi8(-128));
+        const I sum =
+            _mm512_sub_epi64(_mm512_sad_epu8(raised, _mm512_setzero_si512()), _mm512_set1_epi64(8 * 128));
+        _mm512_store_si512(starts + i / 4, _mm512_madd_epi16(sum, factors));
+      }
+    } else if constexpr (kRun == 16) {
+      _mm512_store_si512(starts, _mm512_madd_epi16(_mm512_cvtepi16_epi32(Load256(sums)), factors));
+    } else {
+      const __m256i of_32 = _mm256_madd_epi16(Load256(sums), _mm256_set1_epi16(static_cast<int16_t>(factor)));
+      if constexpr (kRun == 32) {
+        Store256(starts, of_32);
+      } else {
+        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(of_32), _mm256_extracti128_si256(of_32, 1));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        starts[0] = _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+      }
+    }
+  }
+
   static inline void Transpose16(I r[16]) {
     I a[16], b[16];
     for (int i = 0; i < 16; i += 2) {

@@ -8,6 +8,19 @@
 namespace sluice::kernels {
 namespace {
 
+// Blocks lie in the panel chain by chain, as tiles go through them: so their accumulators stay in registers
+// and the panel is read in order.
+struct ChainOrder {
+  int blocks;
+  int full;  // blocks that every chain has
+  int more;  // chains that have one more
+
+  explicit inline ChainOrder(int n) : blocks(n), full(n / 8), more(n % 8) {}
+  inline int Begin(int chain) const { return chain * full + (chain < more ? chain : more); }
+  // Of blocks that are not there: behind all.
+  inline int Position(int block) const { return block < blocks ? Begin(block % 8) + block / 8 : blocks; }
+};
+
 template <class Ops, class Format>
 struct BlockFamily {
   using I = typename Ops::I;
@@ -17,30 +30,58 @@ struct BlockFamily {
   static constexpr int kChains = 8;
 
   inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
-    const int blocks = n / 32;
+    const ChainOrder order(n / 32);
     const size_t start = static_cast<size_t>(first / 32) * Format::kBytes;
-    for (int k = 0; k < blocks; k += 8) {
-      const int count = blocks - k < 8 ? blocks - k : 8;
+    for (int k = 0; k < n / 32; k += kChains) {
+      const int count = n / 32 - k < kChains ? n / 32 - k : kChains;
+      size_t at[kChains];  // where the blocks go
+      for (int i = 0; i < kChains; ++i) at[i] = static_cast<size_t>(order.Position(k + i)) * kRows;
       for (int r = 0; r < kRows; ++r) {
         const std::byte* block = rows.row[r] + start + static_cast<size_t>(k) * Format::kBytes;
         for (int i = 0; i < count; ++i, block += Format::kBytes) {
           ReadCodes(block, scratch.linear + r * 256 + i * 32);
-          scratch.d[(k + i) * kRows + r] = Format::Scale(block);
-          if constexpr (Format::kHasMin) scratch.dmin[(k + i) * kRows + r] = Format::Minimum(block);
+          scratch.d[at[i] + r] = Format::Scale(block);
+          if constexpr (Format::kHasMin) scratch.dmin[at[i] + r] = Format::Minimum(block);
         }
       }
-      TransposeCodes<Ops>(scratch.linear, scratch.codes + static_cast<size_t>(k) * 32 * kRows);
+      for (int r = 0; r < kRows; r += Ops::kLanes) {
+        Ops::Transpose(scratch.linear + r * 256, 256, count * 8, [&](int c) {
+          return scratch.codes + at[c / 8] * 32 + static_cast<size_t>(c % 8 * kRows + r) * 4;
+        });
+      }
     }
   }
 
   template <int C>
-  inline void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
+  [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
+    alignas(64) int32_t xsums[C][kPartColumns / 32];
+    for (int c = 0; c < C; ++c) SumsOf32(x.sums + c * x.sums_stride, n / 32, xsums[c]);
+    KeepInMemory(xsums);
+    const ChainOrder order(n / 32);
     for (int chain = 0; chain < kChains; ++chain) {
       F acc[C][Ops::kRegisters];
       for (int c = 0; c < C; ++c) {
         for (int h = 0; h < Ops::kRegisters; ++h) acc[c][h] = Ops::Load(Sum(sums, c, chain, h));
       }
-      for (int k = chain; k < n / 32; k += kChains) AddBlock<C>(scratch, x, k, acc);
+      for (int p = order.Begin(chain), k = chain; p < order.Begin(chain + 1); ++p, k += kChains) {
+        I isum[C][Ops::kRegisters];
+        for (int c = 0; c < C; ++c) {
+          for (int h = 0; h < Ops::kRegisters; ++h) isum[c][h] = Ops::Set(Format::kHasMin ? 0 : xsums[c][k]);
+        }
+        Ops::template SmallBlockSums<C, Format>(scratch.codes + static_cast<size_t>(p) * 32 * kRows,
+                                                x.q + k * 32, x.q_stride, isum);
+        for (int h = 0; h < Ops::kRegisters; ++h) {
+          const F d = Ops::Load(scratch.d + p * kRows + h * Ops::kLanes);
+          for (int c = 0; c < C; ++c) {
+            const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
+            acc[c][h] = Ops::Fma(Ops::Multiply(d, dx), Ops::ToFloat(isum[c][h]), acc[c][h]);
+            if constexpr (Format::kHasMin) {
+              const F m = Ops::Load(scratch.dmin + p * kRows + h * Ops::kLanes);
+              acc[c][h] = Ops::Fma(Ops::Multiply(m, dx), Ops::ToFloat(Ops::Set(xsums[c][k])), acc[c][h]);
+            }
+          }
+        }
+      }
       for (int c = 0; c < C; ++c) {
         for (int h = 0; h < Ops::kRegisters; ++h) Ops::Store(Sum(sums, c, chain, h), acc[c][h]);
       }
@@ -63,6 +104,19 @@ struct BlockFamily {
     return sums + (c * kChains + chain) * kRows + h * Ops::kLanes;
   }
 
+  // Integer sums start at −kOffset · Σ q, where codes are too large by an offset.
+  static constexpr int kOffset = Format::kSigned ? Ops::Isa::kSignedExcess : Format::kOffset;
+  static constexpr int kFactor = Format::kHasMin ? 1 : -kOffset;
+
+  // kFactor · the sums of 32 activations each, from those of 16.
+  static inline void SumsOf32(const int16_t* sums, int n, int32_t* of_32) {
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+      Store256(of_32 + i, _mm256_madd_epi16(Load256(sums + 2 * i), _mm256_set1_epi16(kFactor)));
+    }
+    for (; i < n; ++i) of_32[i] = kFactor * (sums[2 * i] + sums[2 * i + 1]);
+  }
+
   static inline void ReadCodes(const std::byte* block, uint8_t* out) {
     const CodePair twice = Format::template Codes<typename Ops::Isa>(block, block);
     __m256i codes = _mm256_permute2x128_si256(twice.first, twice.last, 0x20);
@@ -70,34 +124,6 @@ struct BlockFamily {
       codes = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
     }
     Store256(out, codes);
-  }
-
-  // Block k of the part.
-  template <int C>
-  static inline void AddBlock(const Scratch& scratch, const TileInput& x, int k, F acc[C][Ops::kRegisters]) {
-    I isum[C][Ops::kRegisters];
-    int xsum[C];
-    for (int c = 0; c < C; ++c) {
-      const int16_t* pair = x.sums + c * x.sums_stride + k * 2;
-      xsum[c] = pair[0] + pair[1];
-      for (int h = 0; h < Ops::kRegisters; ++h) {
-        isum[c][h] = Ops::Set(Ops::kOffsetInGroups ? 0 : -Format::kOffset * xsum[c]);
-      }
-    }
-    Ops::template AddGroup<C, Format, 32, false>(scratch.codes + static_cast<size_t>(k) * 32 * kRows,
-                                                 x.q + k * 32, x.q_stride, x.sums + k * 2, x.sums_stride,
-                                                 nullptr, isum);
-    for (int h = 0; h < Ops::kRegisters; ++h) {
-      const F d = Ops::Load(scratch.d + k * kRows + h * Ops::kLanes);
-      for (int c = 0; c < C; ++c) {
-        const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
-        acc[c][h] = Ops::Fma(Ops::Multiply(d, dx), Ops::ToFloat(isum[c][h]), acc[c][h]);
-        if constexpr (Format::kHasMin) {
-          const F m = Ops::Load(scratch.dmin + k * kRows + h * Ops::kLanes);
-          acc[c][h] = Ops::Fma(Ops::Multiply(m, dx), Ops::Set(static_cast<float>(xsum[c])), acc[c][h]);
-        }
-      }
-    }
   }
 };
 

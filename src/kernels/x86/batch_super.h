@@ -1,5 +1,5 @@
-// Batches against the super-block formats: those of superblocks.h, grids.h and ternary.h. Templates of internal
-// linkage (isa_avx2.h).
+// Batches against the super-block formats: those of superblocks.h, grids.h and ternary.h. Templates of
+// internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/x86/batch.h"
@@ -40,10 +40,11 @@ inline void StoreInOrder(__m256i even_odd, int32_t* to) {
   Store256(to + 8, _mm256_cvtepi16_epi32(_mm_unpackhi_epi16(even, odd)));
 }
 
-// Readers: the format's constants, kGroups (8 or 16), and Read.
+// Readers: the format's constants, kGroups (8 or 16) of kGroupLength, and Read.
 template <class Isa, class Format>
 struct Reader16 : Format {
   static constexpr int kGroups = 16;
+  static constexpr int kGroupLength = 16;
   static inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) {
     StoreCodes<Isa, Format>(block, codes);
     StoreInOrder(Format::RowScales(block), out.scales);
@@ -58,6 +59,7 @@ struct Reader16 : Format {
 template <class Isa, class Format>
 struct ReaderQ45 : Format {
   static constexpr int kGroups = 8;
+  static constexpr int kGroupLength = 32;
   static inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) {
     StoreCodes<Isa, Format>(block, codes);
     const uint32_t w0 = LoadU32(block + 4), w1 = LoadU32(block + 8), w2 = LoadU32(block + 12);
@@ -76,6 +78,7 @@ struct ReaderQ45 : Format {
 template <class Isa>
 struct ReaderIQ4_XS : SuperIQ4_XS {
   static constexpr int kGroups = 8;
+  static constexpr int kGroupLength = 32;
   static inline void Read(const std::byte* block, uint8_t* codes, BlockScales& out) {
     StoreCodes<Isa, SuperIQ4_XS>(block, codes);
     const __m256i low = _mm256_srlv_epi32(_mm256_set1_epi32(static_cast<int>(LoadU32(block + 4))),
@@ -98,42 +101,57 @@ struct SuperFamily {
   static constexpr int kChains = 1;
   static constexpr int kGroups = Reader::kGroups;
   static constexpr size_t kBytes = Reader::kBytes;
-  static constexpr int kGroupLength = 256 / kGroups;
-  // Codes too large by an offset count as a minimum of offset · scale, where AddGroup doesn't see to it.
-  static constexpr int kOffset = Ops::kOffsetInGroups || Reader::kSigned ? 0 : Reader::kOffset;
+  static constexpr int kPairs = kGroups / 2;
+  // Codes too large by an offset count as a minimum of offset · scale, where block sums don't see to it.
+  static constexpr int kOffset = Ops::kExactSums || Reader::kSigned ? 0 : Reader::kOffset;
+  static constexpr bool kHasMinSums = Reader::kHasMin || kOffset != 0;
 
   inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
     const size_t start = static_cast<size_t>(first / 256) * kBytes;
     for (int k = 0; k < n / 256; ++k) {
       for (int r = 0; r < kRows; ++r) {
         BlockScales block{scratch.block_scales + r * 16, scratch.block_mins + r * 16, 0.0f, 0.0f};
-        Reader::Read(rows.row[r] + start + static_cast<size_t>(k) * kBytes, scratch.linear + r * 256,
-                    block);
+        Reader::Read(rows.row[r] + start + static_cast<size_t>(k) * kBytes, scratch.linear + r * 256, block);
         scratch.d[k * kRows + r] = block.d;
         if constexpr (Reader::kHasMin) scratch.dmin[k * kRows + r] = block.dmin;
       }
-      TransposeCodes<Ops>(scratch.linear, scratch.codes + static_cast<size_t>(k) * 256 * kRows);
-      for (int r = 0; r < kRows; r += Ops::kLanes) StoreScales(scratch, k, r);
+      if constexpr (Ops::template kFolds<Reader>) {
+        // Not at once: codes that were stored in smaller pieces can't be read again before they are in the
+        // cache.
+        for (int r = 0; r < kRows; ++r) {
+          Ops::template FoldScales<Reader>(scratch.linear + r * 256, scratch.block_scales + r * 16);
+        }
+      }
+      for (int r = 0; r < kRows; r += Ops::kLanes) {
+        uint8_t* const codes = scratch.codes + static_cast<size_t>(k) * 256 * kRows + r * 4;
+        Ops::Transpose(scratch.linear + r * 256, 256, 64, [codes](int c) { return codes + c * (kRows * 4); });
+        StoreScales(scratch, k, r);
+      }
     }
   }
 
   template <int C>
-  inline void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
+  [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     for (int k = 0; k < n / 256; ++k) {
+      const TileInput block = x.From(k, 256);
       I isum[C][Ops::kRegisters];
-      for (int c = 0; c < C; ++c) {
-        for (int h = 0; h < Ops::kRegisters; ++h) isum[c][h] = Ops::Set(0);
-      }
-      for (int g = 0; g < kGroups; ++g) {
-        const int at = k * 256 + g * kGroupLength;
-        Ops::template AddGroup<C, Reader, kGroupLength, true>(
-            scratch.codes + static_cast<size_t>(at) * kRows, x.q + at, x.q_stride, x.sums + at / 16,
-            x.sums_stride, scratch.scales + static_cast<size_t>(k * 16 + g) * kRows, isum);
-      }
-      for (int c = 0; c < C; ++c) {
-        for (int h = 0; h < Ops::kRegisters; ++h) {
+      Ops::template BlockSums<C, Reader>(scratch.codes + static_cast<size_t>(k) * 256 * kRows,
+                                         scratch.scales + static_cast<size_t>(k) * 16 * kRows, block, isum);
+      I msum[C][Ops::kRegisters];
+      if constexpr (kHasMinSums) MinSums<C>(scratch.mins + static_cast<size_t>(k) * 8 * kRows, block, msum);
+      for (int h = 0; h < Ops::kRegisters; ++h) {
+        const int at = k * kRows + h * Ops::kLanes;
+        for (int c = 0; c < C; ++c) {
+          const F dx = Ops::Set(block.scale[c * x.scale_stride]);
           float* const sum = sums + c * kRows + h * Ops::kLanes;
-          Ops::Store(sum, AddFloats(scratch, x, k, c, h, isum[c][h], Ops::Load(sum)));
+          if constexpr (kOffset != 0) isum[c][h] = Ops::Subtract(isum[c][h], msum[c][h]);
+          F acc = Ops::Fma(Ops::Multiply(Ops::Load(scratch.d + at), dx), Ops::ToFloat(isum[c][h]),
+                           Ops::Load(sum));
+          if constexpr (Reader::kHasMin) {
+            const F dmin = Ops::Multiply(Ops::Load(scratch.dmin + at), dx);
+            acc = Ops::FmaNegative(dmin, Ops::ToFloat(msum[c][h]), acc);
+          }
+          Ops::Store(sum, acc);
         }
       }
     }
@@ -146,43 +164,57 @@ struct SuperFamily {
  private:
   // Scales and minimums of block k, rows r … r + kLanes − 1 of the panel.
   static inline void StoreScales(const Scratch& scratch, int k, int r) {
-    int32_t* const scales = scratch.scales + static_cast<size_t>(k) * 16 * kRows + r;
-    Ops::Transpose(scratch.block_scales + r * 16, 64, 16, scales, kRows * 4);
-    if constexpr (!Reader::kHasMin && kOffset == 0) return;
-    int32_t columns[16 * Ops::kLanes];
-    const int32_t* mins = scales;
-    int stride = kRows;
-    if constexpr (Reader::kHasMin && kGroups == 8) mins = scales + 8 * kRows;
-    if constexpr (Reader::kHasMin && kGroups == 16) {
-      Ops::Transpose(scratch.block_mins + r * 16, 64, 16, columns, Ops::kLanes * 4);
-      mins = columns;
-      stride = Ops::kLanes;
+    alignas(64) int32_t columns[16 * Ops::kLanes];
+    const auto column = [&columns](int c) { return columns + c * Ops::kLanes; };
+    if constexpr (!Ops::template kFolds<Reader> || kOffset != 0 || kGroups == 8) {
+      Ops::Transpose(scratch.block_scales + r * 16, 64, 16, column);
     }
-    // Pairs of int16: of groups (2i, 2i + 1); of a group of 32 twice the same.
+    if constexpr (!Ops::template kFolds<Reader>) {
+      int32_t* const scales = scratch.scales + static_cast<size_t>(k) * 16 * kRows + r;
+      for (int g = 0; g < kGroups; ++g) {
+        Ops::Store(scales + g * kRows,
+                   Ops::template PanelScale<Reader>(Ops::Load(columns + g * Ops::kLanes)));
+      }
+    }
+    if constexpr (!kHasMinSums) return;
+    const int32_t* mins = Reader::kHasMin && kGroups == 8 ? columns + 8 * Ops::kLanes : columns;
+    if constexpr (Reader::kHasMin && kGroups == 16) {
+      Ops::Transpose(scratch.block_mins + r * 16, 64, 16, column);
+    }
+    // Pairs of int16, of groups 2i and 2i + 1.
     int32_t* const to = scratch.mins + static_cast<size_t>(k) * 8 * kRows + r;
-    for (int i = 0; i < 8; ++i) {
-      const int low = kGroups == 16 ? 2 * i : i, high = kGroups == 16 ? 2 * i + 1 : i;
-      const I pair = Ops::Pair(Ops::Load(mins + low * stride), Ops::Load(mins + high * stride));
+    for (int i = 0; i < kPairs; ++i) {
+      const int32_t* const low = mins + 2 * i * Ops::kLanes;
+      const I pair = Ops::Pair(Ops::Load(low), Ops::Load(low + Ops::kLanes));
       Ops::Store(to + i * kRows, kOffset == 0 ? pair : Ops::MultiplyHalves(pair, kOffset));
     }
   }
 
-  static inline F AddFloats(const Scratch& scratch, const TileInput& x, int k, int c, int h, I isum, F acc) {
-    const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
-    const F d = Ops::Multiply(Ops::Load(scratch.d + k * kRows + h * Ops::kLanes), dx);
-    if constexpr (!Reader::kHasMin && kOffset == 0) return Ops::Fma(d, Ops::ToFloat(isum), acc);
-    const int16_t* xsums = x.sums + c * x.sums_stride + k * 16;
-    const int32_t* mins = scratch.mins + static_cast<size_t>(k) * 8 * kRows + h * Ops::kLanes;
-    I msum = Ops::Set(0);
-    for (int i = 0; i < 8; ++i) {
-      int32_t pair;
-      std::memcpy(&pair, xsums + 2 * i, sizeof(pair));
-      msum = Ops::MulAddPairs(msum, Ops::Load(mins + i * kRows), Ops::Set(pair));
+  // The sums over groups of minimum · Σ q.
+  template <int C>
+  static inline void MinSums(const int32_t* mins, const TileInput& x, I msum[C][Ops::kRegisters]) {
+    alignas(16) int16_t of_32[C][8];
+    for (int c = 0; c < C; ++c) {
+      if constexpr (kGroups == 8) SumsOf32(x.sums + c * x.sums_stride, of_32[c]);
+      for (int h = 0; h < Ops::kRegisters; ++h) msum[c][h] = Ops::Set(0);
     }
-    if constexpr (kOffset != 0) return Ops::Fma(d, Ops::ToFloat(Ops::Subtract(isum, msum)), acc);
-    acc = Ops::Fma(d, Ops::ToFloat(isum), acc);
-    const F dmin = Ops::Multiply(Ops::Load(scratch.dmin + k * kRows + h * Ops::kLanes), dx);
-    return Ops::FmaNegative(dmin, Ops::ToFloat(msum), acc);
+    KeepInMemory(of_32);
+    for (int i = 0; i < kPairs; ++i) {
+      for (int c = 0; c < C; ++c) {
+        int32_t pair;
+        std::memcpy(&pair, (kGroups == 8 ? of_32[c] : x.sums + c * x.sums_stride) + 2 * i, sizeof(pair));
+        for (int h = 0; h < Ops::kRegisters; ++h) {
+          msum[c][h] = Ops::MultiplyAddPairs(msum[c][h], Ops::Load(mins + i * kRows + h * Ops::kLanes),
+                                             Ops::Set(pair));
+        }
+      }
+    }
+  }
+
+  static inline void SumsOf32(const int16_t* sums, int16_t* to) {
+    const __m256i wide = _mm256_madd_epi16(Load256(sums), _mm256_set1_epi16(1));
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(wide, wide), 0x08);
+    _mm_store_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
   }
 };
 

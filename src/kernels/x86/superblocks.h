@@ -86,6 +86,7 @@ inline __m256i NibblePart(const std::byte* qs) {
 struct SuperQ2_K {
   static constexpr int kBytes = 84;
   static constexpr int kOffset = 0;
+  static constexpr int kFoldedOffset = 0;  // products are 0 … 45
   static constexpr int kMaxCode = 3;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = true;
@@ -111,6 +112,7 @@ struct SuperQ2_K {
 struct SuperQ3_K {
   static constexpr int kBytes = 110;
   static constexpr int kOffset = 4;
+  static constexpr int kFoldedOffset = 124;  // products are −124 … 128
   static constexpr int kMaxCode = 7;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
