@@ -324,7 +324,8 @@ void AddQuantize(CLI::App& app, Action& action) {
   command->add_option("--sample-windows", flags->windows, "Windows of 512 tokens of it, at most")
       ->capture_default_str();
   command
-      ->add_option("--probes", flags->probes, "Runs of the model at most, to find out which tensors matter")
+      ->add_option("--probes", flags->probes,
+                   "Measurements of single tensors at most, to find out which matter")
       ->capture_default_str();
   command->add_option("-c,--ctx-size,--context", flags->context_length,
                       "Context that --fit DEVICE leaves room for (default: as plan)");

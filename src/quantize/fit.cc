@@ -35,6 +35,9 @@ constexpr uint64_t kSampledElements = 64 * kKiB;
 // … in so many places of it.
 constexpr uint64_t kStretches = 16;
 
+// All matrices together may cost so many times the sum of what each costs by itself; more is not adding up.
+constexpr double kAddsUp = 4.0 / 3;
+
 // A tensor that there is a choice for.
 struct Candidate {
   size_t index = 0;  // in the file
@@ -230,32 +233,48 @@ class Fitter {
       choices[candidate.index].dtype = candidate.types[candidate.probed];
     SLUICE_TRY(options_.make(choices, options_.scratch));
     const std::vector<std::vector<size_t>> groups = Groups();
-    probes_ = static_cast<int>(groups.size());
+    std::vector<double> costs;  // of each group
     for (size_t g = 0; g < groups.size(); ++g) {
-      SLUICE_TRY(Advance("measuring matrices", g, groups.size() + 1));
-      SLUICE_TRY_ASSIGN(const double kl, KlOf(groups[g]));
-      double errors = 0;
-      for (const size_t c : groups[g]) errors += candidates_[c].errors[candidates_[c].probed];
-      for (const size_t c : groups[g]) {
-        const double share = errors > 0 ? candidates_[c].errors[candidates_[c].probed] / errors
-                                        : 1.0 / static_cast<double>(groups[g].size());
-        candidates_[c].probe_kl = kl * share;
-      }
+      SLUICE_TRY(Advance("measuring matrices", g, groups.size()));
+      SLUICE_TRY_ASSIGN(costs.emplace_back(), KlOf(groups[g]));
     }
-    return MeasureTogether();
-  }
-
-  // What all matrices cost together in the types they were measured in, beside the sum of what each costs by
-  // itself: errors that make up for one another, or make one another worse, show only here.
-  Status MeasureTogether() {
-    SLUICE_TRY(Advance("measuring matrices", static_cast<size_t>(probes_), static_cast<size_t>(probes_) + 1));
+    probes_ = static_cast<int>(groups.size());
     std::vector<size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), size_t{0});
-    SLUICE_TRY_ASSIGN(const double kl, KlOf(all));
-    double sum = 0;
-    for (const Candidate& candidate : candidates_) sum += candidate.probe_kl;
-    if (sum > 0) together_ = kl / sum;
+    SLUICE_TRY_ASSIGN(const double together, KlOf(all));
+    if (together > kAddsUp * std::accumulate(costs.begin(), costs.end(), 0.0))
+      SLUICE_TRY(MeasureAmongOthers(groups, together, costs));
+    const double sum = std::accumulate(costs.begin(), costs.end(), 0.0);
+    if (sum > 0) together_ = together / sum;
+    for (size_t g = 0; g < groups.size(); ++g) ShareOut(groups[g], costs[g]);
     return {};
+  }
+
+  // Where costs don't add up, what a matrix costs depends on what the others have lost already. Takes the
+  // mean of what each costs alone, and of what it still costs when all others are in few bits, too.
+  Status MeasureAmongOthers(std::span<const std::vector<size_t>> groups, double together,
+                            std::vector<double>& costs) {
+    for (size_t g = 0; g < groups.size(); ++g) {
+      SLUICE_TRY(Advance("measuring matrices among the others", g, groups.size()));
+      std::vector<size_t> others;
+      for (size_t other = 0; other < groups.size(); ++other) {
+        if (other != g) others.insert(others.end(), groups[other].begin(), groups[other].end());
+      }
+      SLUICE_TRY_ASSIGN(const double without, KlOf(others));
+      costs[g] = 0.5 * (costs[g] + std::max(0.0, together - without));
+    }
+    probes_ *= 2;
+    return {};
+  }
+
+  // What a group of matrices costs, by their errors.
+  void ShareOut(std::span<const size_t> group, double cost) {
+    double errors = 0;
+    for (const size_t c : group) errors += candidates_[c].errors[candidates_[c].probed];
+    for (const size_t c : group) {
+      candidates_[c].probe_kl = errors > 0 ? cost * candidates_[c].errors[candidates_[c].probed] / errors
+                                           : cost / static_cast<double>(group.size());
+    }
   }
 
   // The KL divergence with these candidates as they were made for probing.

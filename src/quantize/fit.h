@@ -4,8 +4,9 @@
 // How much a matrix matters is measured: the model runs with that one matrix in few bits, and the KL
 // divergence of its predictions from the original's is what the matrix costs there. In other types it is
 // scaled by the squared error that they make, weighted by importance: for small errors KL is quadratic in
-// them, and what several matrices cost adds up. How far that is from the truth is measured once, with all
-// matrices in few bits, and predictions are scaled by it. Then allocation.h chooses.
+// them, and what several matrices cost adds up. How far that is from the truth is measured, with all matrices
+// in few bits: where it is far, each matrix is measured among the others, too; predictions are scaled to it.
+// Then allocation.h chooses.
 //
 // One thread at a time; what the options point to outlives the call.
 #pragma once
@@ -29,8 +30,8 @@ struct FitOptions {
   uint64_t budget_bytes = 0;               // of the file, header and all
   TypeWishes types;                        // wishes for single tensors are kept; the mix counts for nothing
   const Importance* importance = nullptr;  // null: all columns count alike
-  // Runs of the model at most, besides those that compare results: where there are more matrices, those of
-  // the same kind in neighbouring layers are measured together.
+  // Measurements of single matrices at most (each one run of the model, or two where costs don't add up):
+  // where there are more matrices, those of the same kind in neighbouring layers are measured together.
   int most_probes = 64;
   // Writes the model with these types, as the result will be written. A file at `path` is made or replaced.
   std::function<Status(std::span<const TypeChoice> choices, const std::string& path)> make;
@@ -47,8 +48,9 @@ struct FitTensor {
   formats::DType dtype;
   uint64_t bytes = 0;
   formats::DType probed = formats::DType::kF32;
-  double probe_kl =
-      0;          // measured with the matrix in that type, its part where several were measured together
+  // Measured with the matrix in that type, alone and perhaps among the others; its part where several were
+  // measured together.
+  double probe_kl = 0;
   double kl = 0;  // predicted in the type that was chosen
 };
 

@@ -2,11 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
+#include "base/units.h"
+#include "gguf/writer.h"
+#include "model/facts.h"
 #include "model/model.h"
 #include "platform/temp_folder.h"
+#include "quantize/feedback_encoder.h"
 #include "quantize/quantizer.h"
 #include "quantize/synth.h"
 
@@ -133,6 +138,38 @@ TEST_F(FeedbackTest, WhatCanNotBeIsRefusedAndNothingIsLeft) {
   Machine small(2, uint64_t{1} << 20);
   EXPECT_EQ(Encode(small, "Q4_K_M", {.text = Text(8)}).error().code, ErrorCode::kDoesNotFit);
   EXPECT_FALSE(ScratchIsLeft());
+}
+
+// Of what is taken from the ledger the most is needed while the inputs of the widest matrices are gathered.
+TEST_F(FeedbackTest, AModelOfEightBillionTakesLessThanAGibibyte) {
+  constexpr int kThreads = 8;
+  constexpr int64_t kChunk = 512;
+  const int64_t widest = FeedbackOptions().widest;
+  const SynthShape& shape = **FindShape("llama-3.1-8b");
+  gguf::Metadata metadata;
+  SetShapeMetadata(shape, metadata);
+  const auto config = model::ReadConfig(metadata);
+  ASSERT_TRUE(config);
+  gguf::Writer writer(std::move(metadata));
+  for (const SynthTensor& tensor : TensorsOf(shape)) {
+    const bool matrix = tensor.kind == SynthTensor::Kind::kMatrix;
+    const std::array<uint64_t, 2> dims{tensor.columns, tensor.rows};
+    ASSERT_TRUE(writer.AddTensor(tensor.name, matrix ? formats::DType::kF16 : formats::DType::kF32,
+                                 std::span(dims).first(matrix ? 2 : 1)));
+  }
+  const auto facts = model::FactsOf(*config, writer.tensors(), 0);
+  ASSERT_TRUE(facts) << facts.error().message;
+  const plan::KvSettings settings{.context_length = kChunk, .batch = kChunk};
+  const TextChunks text(40, std::vector<int32_t>(kChunk));
+  const uint64_t bytes =
+      Calibration::StreamBytes(text, shape.d_model) + BlockDiagonal::Bytes(shape.d_ff, widest) +
+      Hessian::WorkingBytes(shape.d_ff, widest, kThreads) +
+      facts->activation_bytes(settings, kThreads, runtime::Fusion::kNone) + facts->kv_bytes(settings);
+  EXPECT_LT(bytes, kGiB);
+  EXPECT_LT(FeedbackEncoder::Bytes(shape.d_ff, formats::DType::kQ4_K),
+            facts->activation_bytes(settings, kThreads, runtime::Fusion::kNone))
+      << "encoding, which comes after the pass, takes less";
+  RecordProperty("bytes", std::to_string(bytes));
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ TEST_F(FitTest, FewProbesMeasureNeighboursTogether) {
   EXPECT_NEAR(sum, 23 * 0.01, 1e-9) << "each group's cost is shared out";
 }
 
-// Matrices that cost more together than the sum of what each costs by itself.
+// All matrices at once cost a little more than the sum of what each costs by itself.
 TEST_F(FitTest, PredictionsAreScaledByWhatAllCostTogether) {
   FitOptions options = Options(Times(1.2));
   const FitReport additive = Fitted(options);
@@ -174,13 +174,35 @@ TEST_F(FitTest, PredictionsAreScaledByWhatAllCostTogether) {
   options.measure =
       [this, measure = options.measure](std::span<const gguf::Replacement> replacements) -> Result<double> {
     SLUICE_TRY_ASSIGN(const double kl, measure(replacements));
-    return replacements[0].tensors.size() > 1 ? 2.5 * kl : kl;
+    return replacements[0].tensors.size() > 1 ? 1.25 * kl : kl;
   };
   const FitReport report = Fitted(options);
-  EXPECT_NEAR(report.together, 2.5, 1e-9);
-  EXPECT_NEAR(report.predicted_kl, 2.5 * additive.predicted_kl, 1e-9);
+  EXPECT_NEAR(report.together, 1.25, 1e-9);
+  EXPECT_NEAR(report.predicted_kl, 1.25 * additive.predicted_kl, 1e-9);
   for (size_t i = 0; i < report.tensors.size(); ++i)
     EXPECT_EQ(report.tensors[i].dtype, additive.tensors[i].dtype) << report.tensors[i].name;
+}
+
+// A matrix that costs nothing by itself, and much when others are in few bits.
+TEST_F(FitTest, WhereCostsDoNotAddUpMatricesAreMeasuredAmongTheOthers) {
+  FitOptions options = Options(Times(1.2));
+  const std::string later = "blk.2.ffn_down.weight";
+  costs_[later] = 0;
+  const FitReport alone = Fitted(options);
+  options.measure = [this, &later, measure = options.measure](
+                        std::span<const gguf::Replacement> replacements) -> Result<double> {
+    SLUICE_TRY_ASSIGN(const double kl, measure(replacements));
+    const std::vector<std::string>& names = replacements[0].tensors;
+    return names.size() > 1 && std::ranges::find(names, later) != names.end() ? kl + 0.5 : kl;
+  };
+  runs_ = 0;
+  const FitReport report = Fitted(options);
+  EXPECT_EQ(report.probes, 46);
+  EXPECT_EQ(runs_, 47);
+  const auto found = std::ranges::find(report.tensors, later, &FitTensor::name);
+  EXPECT_NEAR(found->probe_kl, 0.25, 1e-9);
+  EXPECT_LT(formats::Traits(TypeOf(alone, later)).block_bytes, formats::Traits(found->dtype).block_bytes);
+  EXPECT_EQ(formats::Name(found->dtype), "Q8_0");
 }
 
 TEST_F(FitTest, TheSameForAnyNumberOfThreads) {
