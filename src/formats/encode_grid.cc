@@ -26,14 +26,14 @@ enum class Variants : uint8_t {
 };
 
 // Entries are numbers of kBits for each element, indices into kValues. d is stored times kHalfFactor.
-// kTargets are the codes that a group's largest element is tried at; kSpread are four that lie apart, the
+// kTargets are the codes that a group's largest element is tried at; kSpread are two that lie apart, the
 // largest first.
 struct GridIQ2 {
   static constexpr int kBits = 2, kVector = 8, kScales = 16;
   static constexpr std::array<int, 4> kValues = {8, 25, 43, 0};
   static constexpr float kHalfFactor = 8;
   static constexpr std::array<float, 14> kTargets = {43, 40, 46, 37, 49, 34, 52, 31, 55, 28, 60, 66, 24, 8};
-  static constexpr std::array<float, 4> kSpread = {60, 48, 40, 28};
+  static constexpr std::array<float, 2> kSpread = {52, 36};
 };
 struct GridIQ2_XXS : GridIQ2 {
   static constexpr auto& kCodes = kCodesIQ2_XXS;
@@ -57,7 +57,7 @@ struct GridIQ3_XXS {
   static constexpr float kHalfFactor = 4;
   static constexpr Variants kVariants = Variants::kFlipped;
   static constexpr std::array<float, 14> kTargets = {62, 60, 64, 58, 66, 56, 69, 54, 72, 51, 76, 48, 82, 4};
-  static constexpr std::array<float, 4> kSpread = {76, 66, 60, 50};
+  static constexpr std::array<float, 2> kSpread = {70, 56};
 };
 struct GridIQ3_S {
   static constexpr auto& kCodes = kCodesIQ3_S;
@@ -67,7 +67,7 @@ struct GridIQ3_S {
   static constexpr Variants kVariants = Variants::kNone;
   static constexpr std::array<float, 14> kTargets = {15,    14.5f, 15.5f, 14,    16, 13.5f, 16.5f,
                                                      13.0f, 17,    12.5f, 17.7f, 12, 19,    1};
-  static constexpr std::array<float, 4> kSpread = {18, 15.8f, 14.2f, 12};
+  static constexpr std::array<float, 2> kSpread = {16.5f, 13.5f};
 };
 struct GridIQ1 {
   static constexpr auto& kCodes = kCodesIQ1;
@@ -76,7 +76,7 @@ struct GridIQ1 {
   static constexpr float kHalfFactor = 8;
   static constexpr std::array<float, 14> kTargets = {12,    13, 11, 14, 10, 15,   9,
                                                      16.5f, 18, 20, 22, 25, 8.5f, 7};
-  static constexpr std::array<float, 4> kSpread = {20, 14, 11, 8.5f};
+  static constexpr std::array<float, 2> kSpread = {16, 10};
 };
 struct GridIQ1_S : GridIQ1 {
   static constexpr int kGroup = 32;
@@ -131,7 +131,7 @@ class GridGroup {
   static constexpr int kHalfEntries = 1 << kHalfBits;
 
   struct Half {
-    float a[kHalfEntries], b[kHalfEntries];
+    Pair pairs[kHalfEntries];   // what half an entry adds to A and B
     float least[kHalfEntries];  // the smallest w |x| g
   };
 
@@ -146,18 +146,17 @@ class GridGroup {
   // All combinations of codes for the elements from `first` on, half a vector.
   static constexpr int kLevels = Grid::kBits == 2 ? 3 : 8;
   void SetHalf(int first, int variant, Half& half) const {
-    half.a[0] = half.b[0] = 0;
+    half.pairs[0] = Pair{0, 0};
     half.least[0] = INFINITY;
     int size = 1;
     for (int i = first; i < first + Grid::kVector / 2; ++i, size <<= Grid::kBits) {
       for (int code = (1 << Grid::kBits) - 1; code >= 0;
            --code) {  // code 0 overwrites what the others start from
         const auto value = static_cast<float>(ValueOf(code, variant));
-        const float a = w_[i] * Target(i) * value, b = w_[i] * value * value;
+        const Pair more = {w_[i] * Target(i) * value, w_[i] * value * value};
         for (int k = 0; k < size; ++k) {
-          half.a[code * size + k] = half.a[k] + a;
-          half.b[code * size + k] = half.b[k] + b;
-          half.least[code * size + k] = std::min(half.least[k], a);
+          half.pairs[code * size + k] = half.pairs[k] + more;
+          half.least[code * size + k] = std::min(half.least[k], more[0]);
         }
       }
     }
@@ -168,15 +167,15 @@ class GridGroup {
     Half low, high;
     SetHalf(first, variant, low);
     SetHalf(first + Grid::kVector / 2, variant, high);
-    std::array<float, kEntries> a, b;
+    std::array<Pair, kEntries> entries;
     const bool flipped = Grid::kVariants == Variants::kFlipped && variant == 1;
     for (size_t e = 0; e < kEntries; ++e) {
       const int code = Grid::kCodes[e], l = code & (kHalfEntries - 1), h = code >> kHalfBits;
-      a[e] = low.a[l] + high.a[h];
-      b[e] = low.b[l] + high.b[h];
-      if (flipped) a[e] -= 2 * std::min(low.least[l], high.least[h]);
+      Pair sum = low.pairs[l] + high.pairs[h];
+      if (flipped) sum -= Pair{2 * std::min(low.least[l], high.least[h]), 0};
+      entries[e] = sum;
     }
-    hulls_[variant][v].Set(a, b, scales);
+    hulls_[variant][v].Set(entries, scales);
   }
 
   // Whether the eight elements that vector v belongs to have an odd number of minuses.
