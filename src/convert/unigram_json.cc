@@ -1,8 +1,10 @@
 #include "convert/unigram_json.h"
 
 #include <cmath>
+#include <span>
 
 #include "base/base64.h"
+#include "text/charsmap.h"
 
 namespace sluice::convert {
 
@@ -17,6 +19,7 @@ struct Preparation {
   std::string charsmap;
   bool joins_spaces = false;
   bool space_in_front = false;
+  std::string_view needs_spaces;  // what takes tabs and line ends for spaces
 };
 
 // Calls fn for each part of a Sequence, and for anything else itself.
@@ -61,7 +64,10 @@ Status ReadNormalizer(const JsonObject& normalizer, Preparation& preparation) {
                          }
                        }
                        // Spaces at the ends go with joining the others.
-                       if (type == "Strip") return {};
+                       if (type == "Strip") {
+                         preparation.needs_spaces = "Strip";
+                         return {};
+                       }
                        return Fail(ErrorCode::kUnsupported,
                                    "{}: a normalizer of type '{}' that Unigram tokenizers of GGUF don't have",
                                    part.name(), type);
@@ -73,6 +79,7 @@ Status ReadPreTokenizer(const JsonObject& cutter, Preparation& preparation) {
       cutter, "pretokenizers", 0, [&](const JsonObject& part, const std::string& type) -> Status {
         if (type == "WhitespaceSplit") {
           preparation.joins_spaces = true;
+          preparation.needs_spaces = "WhitespaceSplit";
           return {};
         }
         if (type == "Metaspace") {
@@ -83,6 +90,24 @@ Status ReadPreTokenizer(const JsonObject& cutter, Preparation& preparation) {
                     "{}: a pre-tokenizer of type '{}' that Unigram tokenizers of GGUF don't have",
                     part.name(), type);
       });
+}
+
+// GGUF's tokenizer knows spaces only: others must have become such before.
+Status CheckSpaces(const JsonObject& file, const Preparation& preparation) {
+  if (preparation.needs_spaces.empty()) return {};
+  text::CharsMap map;
+  if (!preparation.charsmap.empty()) {
+    SLUICE_TRY_ASSIGN(map, text::CharsMap::Create(std::as_bytes(std::span(preparation.charsmap))));
+  }
+  for (const std::string_view space : {"\t", "\n", "\r"}) {
+    const text::CharsMap::Prefix found = map.Match(space);
+    if (found.size == space.size() && found.replacement == " ") continue;
+    return Fail(ErrorCode::kUnsupported,
+                "{}: '{}' takes tabs and line ends for spaces, and no map of characters makes spaces of them "
+                "first; Unigram tokenizers of GGUF know spaces only",
+                file.name(), preparation.needs_spaces);
+  }
+  return {};
 }
 
 // "vocab": [["▁the", -3.2], …], by id.
@@ -128,6 +153,7 @@ Status ReadUnigram(const JsonObject& file, const JsonObject& model, TokenList& l
   if (normalizer) SLUICE_TRY(ReadNormalizer(*normalizer, preparation));
   SLUICE_TRY_ASSIGN(const auto cutter, file.Object("pre_tokenizer"));
   if (cutter) SLUICE_TRY(ReadPreTokenizer(*cutter, preparation));
+  SLUICE_TRY(CheckSpaces(file, preparation));
   list.precompiled_charsmap = std::move(preparation.charsmap);
   list.add_space_prefix = preparation.space_in_front;
   list.remove_extra_whitespaces = preparation.joins_spaces;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/base64.h"
 #include "convert/sentencepiece_model.h"
 #include "convert/tokenizer_json.h"
 #include "gguf/reader.h"
@@ -212,6 +213,47 @@ TEST(TokenizerJsonTest, Unigram) {
     EXPECT_EQ(*tokenizer.Encode(text, {.add_special = false}), ids) << text;
   // A prompt begins with BOS and does not end with EOS.
   EXPECT_EQ(*tokenizer.Encode("ab", {.add_special = true}), (std::vector<text::TokenId>{0, 8}));
+}
+
+// A map of characters (text/charsmap.h) that makes spaces of a tab, a line feed and a carriage return.
+std::string MapOfSpaces() {
+  std::vector<uint32_t> units(512);
+  const auto node = [](uint32_t offset, bool leaf, uint32_t label) {
+    return offset << 10 | (leaf ? 1u << 8 : 0u) | label;
+  };
+  units[0] = node(256, false, 0);  // the root's children are at 256 ^ byte
+  uint32_t value_at = 384;
+  for (const uint32_t byte : {9u, 10u, 13u}) {
+    const uint32_t at = 256 ^ byte;
+    units[at] = node(at ^ value_at, true, byte);
+    units[value_at++] = 1u << 31;  // the replacement at 0
+  }
+  const uint32_t size = static_cast<uint32_t>(units.size() * sizeof(uint32_t));
+  std::string bytes(reinterpret_cast<const char*>(&size), sizeof(size));
+  bytes.append(reinterpret_cast<const char*>(units.data()), size);
+  return bytes + std::string(" \0", 2);
+}
+
+// The ids are those of the npm package @huggingface/tokenizers.
+TEST(TokenizerJsonTest, TabsAndLineEndsAreSpacesForUnigram) {
+  std::string json = kUnigram;
+  const auto replace = [&json](std::string_view from, const std::string& to) {
+    json.replace(json.find(from), from.size(), to);
+  };
+  const std::string metaspace = R"({"type": "Metaspace", "replacement": "▁", "add_prefix_space": true})";
+  replace(metaspace,
+          R"({"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, )" + metaspace + "]}");
+  const auto refused = ParseJsonObject(json, "tokenizer.json");
+  ASSERT_TRUE(refused);
+  const auto list = ReadTokenizerJson(JsonObject(*refused, "tokenizer.json"), "", true);
+  ASSERT_FALSE(list);
+  EXPECT_THAT(list.error().message, HasSubstr("'WhitespaceSplit' takes tabs and line ends for spaces"));
+
+  replace(R"("precompiled_charsmap": "")",
+          R"("precompiled_charsmap": ")" + EncodeBase64(MapOfSpaces()) + "\"");
+  const text::Tokenizer tokenizer = TokenizerOfJson(json, 9);
+  for (const char* text : {"a ab", "a\tab", "a\nab", "a\r\nab", "\ta \n ab\n", "a\t\tab"})
+    EXPECT_THAT(*tokenizer.Encode(text, {.add_special = false}), ElementsAre(6, 8)) << text;
 }
 
 constexpr char kWordPiece[] = R"({"added_tokens": [{"id": 0, "content": "[UNK]", "special": true},
