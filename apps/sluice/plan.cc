@@ -85,6 +85,7 @@ Result<int> Plan(const PlanFlags& flags) {
     SLUICE_TRY_ASSIGN(report.facts, opened.subject.InType(*mix));
   }
   report.budget_origin = engine->budget_origin();
+  report.threads_origin = engine->threads_origin();
   if (!flags.storage.empty()) {
     if (opened.path.empty())
       return Fail(ErrorCode::kInvalidArgument, "--storage reads a model's file, and there is none");
@@ -98,6 +99,8 @@ Result<int> Plan(const PlanFlags& flags) {
   } else {
     SLUICE_TRY_ASSIGN(report.device, NamedDevice(flags.device));
     report.request.threads = report.device.threads;
+    report.threads_origin =
+        fmt::format("{}: as many as {} has for it", report.device.threads, report.device.name);
     if (flags.model.memory.empty()) {
       report.request.budget_bytes = report.device.budget_bytes;
       report.budget_origin = fmt::format("{}: what a program can take on {}",

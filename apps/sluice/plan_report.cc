@@ -182,6 +182,7 @@ void PrintPlan(const PlanReport& report) {
        8 * static_cast<double>(facts.tensor_bytes) /
            static_cast<double>(std::max<uint64_t>(facts.parameters, 1)));
   Line("budget {}", report.budget_origin);
+  Line("threads {}", report.threads_origin);
   PrintMemory(report);
   PrintKv(report);
   Line("\nActivations: {} at their peak, for {} tokens of a prompt at a time",
@@ -219,6 +220,8 @@ ordered_json PlanJson(const PlanReport& report) {
   for (const runtime::Fusion fusion : runtime::kFusionLevels)
     json["activation_bytes"][std::string(runtime::FusionName(fusion))] =
         report.facts.activation_bytes(plan.kv, report.request.threads, fusion);
+  json["threads"] = report.request.threads;
+  json["threads_origin"] = report.threads_origin;
   json["context_length"] = plan.kv.context_length;
   json["batch"] = plan.kv.batch;
   json["k_type"] = kv::Name(plan.kv.k_type);

@@ -27,6 +27,7 @@ struct PlanReport {
   plan::DeviceProfile device;
   std::optional<plan::StorageReport> storage;  // when it was to be measured
   std::string budget_origin;
+  std::string threads_origin;
   std::vector<TypeRow> types;
   bool list_types = false;  // else they only serve advice
 

@@ -95,11 +95,12 @@ plan::Bound BoundOnThisDevice(const Engine& engine, const Stats& stats) {
 void PrintStats(const Stats& stats, const plan::Bound& bound) {
   PrintMemory(stats);
   PrintWork(stats);
+  Note("threads " + stats.threads_origin);
   Note(bound.Line());
 }
 
 ordered_json StatsJson(const Stats& stats, const plan::Bound& bound) {
-  ordered_json json{{"residency", stats.residency}};
+  ordered_json json{{"residency", stats.residency}, {"threads_origin", stats.threads_origin}};
   if (stats.ledger.budget_bytes != memory::Ledger::kUnlimited)
     json["budget_bytes"] = stats.ledger.budget_bytes;
   for (size_t i = 0; i < memory::kAccountCount; ++i) {

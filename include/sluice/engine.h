@@ -30,6 +30,8 @@ class Engine {
   ~Engine();
 
   int threads() const;
+  // Why so many, in one line: "4: one for each big core, with 8 cores that may be used".
+  const std::string& threads_origin() const;
   std::string_view kernels() const;
   uint64_t budget_bytes() const;
   // Where the budget came from, in one line: "7.1 GiB: 8.9 GiB available less a reserve of 1.8 GiB".

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "plan/bound.h"
 #include "platform/memory_info.h"
@@ -19,6 +20,7 @@ namespace sluice {
 struct Stats {
   std::string_view residency;
   int workers = 1;
+  std::string threads_origin;  // why so many: Engine::threads_origin
 
   memory::LedgerSnapshot ledger;  // what is charged now, without what is kept for `unaccounted`
   std::array<uint64_t, memory::kAccountCount> planned{};  // by account

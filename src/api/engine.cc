@@ -49,6 +49,7 @@ struct Engine::Impl {
   plan::PressureWatch pressure;
   runtime::Context context;
   std::string budget_origin;
+  std::string threads_origin;
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -64,17 +65,14 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
 
   plan::Budget budget{options.memory_bytes, fmt::format("{}: as asked", FormatBytes(options.memory_bytes))};
   if (budget.bytes == 0) budget = plan::DefaultBudget();
-  const platform::CpuTopology topology = platform::ReadCpuTopology();
-  // More threads than big cores was the caller's choice: then they may run anywhere.
-  const std::vector<int> big = platform::BigCores(topology);
-  const int threads = options.threads != 0 ? options.threads : platform::DefaultThreadCount(topology);
-  const bool keep_on_big = threads <= static_cast<int>(big.size()) && big.size() < topology.cores.size();
+  platform::ThreadChoice threads = platform::ChooseThreads(platform::ReadCpuTopology(), options.threads);
 
-  auto impl = std::make_unique<Impl>(budget.bytes, threads, keep_on_big ? big : std::vector<int>());
+  auto impl = std::make_unique<Impl>(budget.bytes, threads.threads, std::move(threads.cores));
   // A budget that leaves nothing beside is refused by the plan of any model.
   SLUICE_TRY_ASSIGN(impl->unaccounted, memory::Reservation::Take(impl->ledger, memory::Account::kReserve,
                                                                  plan::UnaccountedWithin(budget.bytes)));
   impl->budget_origin = std::move(budget.origin);
+  impl->threads_origin = std::move(threads.origin);
   impl->context = {.cpu = cpu,
                    .kernels = kernels,
                    .pool = &impl->pool,
@@ -89,6 +87,7 @@ int Engine::threads() const { return impl_->pool.size(); }
 std::string_view Engine::kernels() const { return impl_->context.kernels->name; }
 uint64_t Engine::budget_bytes() const { return impl_->ledger.Snapshot().budget_bytes; }
 const std::string& Engine::budget_origin() const { return impl_->budget_origin; }
+const std::string& Engine::threads_origin() const { return impl_->threads_origin; }
 const runtime::Context& Engine::context() const { return impl_->context; }
 
 }  // namespace sluice

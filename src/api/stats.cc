@@ -91,6 +91,7 @@ Stats GatherStats(const Engine& engine, const Model& model, const WorkFigures& r
   const plan::Plan& plan = model.plan();
   Stats stats{.residency = weights::ResidencyName(plan.store.residency),
               .workers = engine.threads(),
+              .threads_origin = engine.threads_origin(),
               .ledger = engine.context().ledger->Snapshot(),
               .planned = plan.accounts,
               .planned_unaccounted = plan.unaccounted_bytes,

@@ -133,6 +133,8 @@ Status Forward::RunLayers(std::span<const BatchRow> rows, LayerRange layers, kv:
 Status Forward::RunPart(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
                         const LogitsSink& sink, const GoOn& go_on) {
   SLUICE_TRY(Admit(rows));
+  // This thread is a worker like the others: it stays where they are.
+  const auto cores = context_.pool->KeepCallerOnCores();
   layers_done_ = 0;
   const double start = tracer_ == nullptr ? 0 : context_.clock->NowSeconds();
   Status status = RunAdmitted(rows, layers, cache, sink, go_on);

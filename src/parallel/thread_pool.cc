@@ -34,18 +34,17 @@ static_assert(ThreadPool::kMaxThreads <= static_cast<int>(kCountMask));
 
 }  // namespace
 
-ThreadPool::ThreadPool(Options options) : spin_(options.spin) {
+ThreadPool::ThreadPool(Options options) : spin_(options.spin), cores_(std::move(options.cores)) {
   const int threads = std::clamp(options.threads, 1, kMaxThreads);
   // A spinning worker would keep the core from the one that it waits for.
   const size_t allowed = platform::CurrentThreadCores().size();
-  const size_t cores = options.cores.empty() ? allowed : std::min(allowed, options.cores.size());
+  const size_t cores = cores_.empty() ? allowed : std::min(allowed, cores_.size());
   if (cores != 0 && static_cast<size_t>(threads) > cores) spin_ = std::chrono::microseconds(0);
 
   helpers_.reserve(static_cast<size_t>(threads - 1));
   try {
     for (int worker = 1; worker < threads; ++worker) {
-      helpers_.emplace_back(
-          [this, worker, helper_cores = options.cores] { HelperMain(worker, helper_cores); });
+      helpers_.emplace_back([this, worker] { HelperMain(worker); });
     }
   } catch (const std::system_error&) {
     // The thread limit is reached: work with those that have started.
@@ -169,10 +168,10 @@ void ThreadPool::Leave() {
   helper_finished_.notify_one();
 }
 
-void ThreadPool::HelperMain(int worker, const std::vector<int>& cores) {
+void ThreadPool::HelperMain(int worker) {
   platform::LeaveSignalsToOtherThreads();
   // Best effort: on other cores the work is slower, not wrong.
-  if (!cores.empty()) static_cast<void>(platform::PinCurrentThread(cores));
+  if (!cores_.empty()) static_cast<void>(platform::PinCurrentThread(cores_));
   const platform::ScopedFpEnv fp_env;
   uint64_t last_job = 0;
   const auto enter = [&] { return Enter(&last_job); };

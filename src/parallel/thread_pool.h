@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "platform/affinity.h"
+
 namespace sluice::parallel {
 
 class ThreadPool {
@@ -29,7 +31,7 @@ class ThreadPool {
   struct Options {
     int threads = 1;  // workers, the caller included; brought into 1 … kMaxThreads
     // Helpers are kept on this set of cores, as far as the kernel allows; empty = anywhere. The caller's
-    // thread is its owner's business.
+    // thread is its owner's business: see KeepCallerOnCores.
     std::vector<int> cores;
     // How long a waiting worker spins before it sleeps. With more workers than cores to run on, none spins.
     std::chrono::microseconds spin{50};
@@ -43,6 +45,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
+  // Keeps the calling thread on the helpers' cores, too, for as long as what comes back lives.
+  platform::ScopedCores KeepCallerOnCores() const { return platform::ScopedCores(cores_); }
   // Workers that have nothing to do in the call under way, or have not come to it yet: for statistics, at this
   // moment. For a worker that is in it, so at most size() − 1.
   int idle_workers() const;
@@ -106,7 +110,7 @@ class ThreadPool {
   void Close();
   bool Enter(uint64_t* last_job);
   void Leave();
-  void HelperMain(int worker, const std::vector<int>& cores);
+  void HelperMain(int worker);
   template <typename Condition>
   bool SpinUntil(Condition condition) const;
 
@@ -124,6 +128,7 @@ class ThreadPool {
 
   std::atomic<bool> busy_{false};
   std::chrono::microseconds spin_;
+  std::vector<int> cores_;
 
   // Sleeping. The counters are changed under mutex_ and read without it (see Open).
   std::mutex mutex_;

@@ -1,6 +1,8 @@
 // Which cores the calling thread may run on.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -15,5 +17,19 @@ Status PinCurrentThread(std::span<const int> cores);
 
 // The cores that the calling thread may run on, ascending; empty when the kernel doesn't say.
 std::vector<int> CurrentThreadCores();
+
+// Keeps the calling thread on `cores` until destroyed, by the same thread; then it may run where it could
+// before. Does nothing where `cores` is empty or the kernel refuses. Allocates nothing.
+class ScopedCores {
+ public:
+  explicit ScopedCores(std::span<const int> cores);
+  ~ScopedCores();
+  ScopedCores(const ScopedCores&) = delete;
+  ScopedCores& operator=(const ScopedCores&) = delete;
+
+ private:
+  bool changed_ = false;
+  std::array<std::byte, 128> before_;  // a cpu_set_t
+};
 
 }  // namespace sluice::platform

@@ -1,7 +1,8 @@
 #include "platform/cpu_topology.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -23,17 +24,41 @@ std::string CoreFile(const std::string& root, int id, std::string_view name) {
   return root + "/sys/devices/system/cpu/cpu" + std::to_string(id) + "/" + std::string(name);
 }
 
-std::vector<int> UsableCores(const std::string& root) {
-  std::optional<std::vector<int>> online, allowed;
-  if (const auto text = ReadSystemFile(root + "/sys/devices/system/cpu/online")) online = ParseCpuList(*text);
+std::optional<std::vector<int>> ReadCpuList(const std::string& path) {
+  const auto text = ReadSystemFile(path);
+  return text ? ParseCpuList(*text) : std::nullopt;
+}
+
+// The cores that one control group has; nothing where it doesn't say, or has no set of its own.
+std::optional<std::vector<int>> GroupCores(const std::string& folder) {
+  // v2; v1; v1 mounted without prefixes, as Android does, each with what is left of it when cores are offline
+  // first.
+  for (const std::string_view file :
+       {"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "effective_cpus", "cpus"}) {
+    auto cores = ReadCpuList(folder + "/" + std::string(file));
+    if (cores && !cores->empty()) return cores;
+  }
+  return std::nullopt;
+}
+
+// Takes away what `allowed` doesn't have, unless nothing would be left: then it is no use to us.
+void Restrict(const std::vector<int>& allowed, std::vector<int>* cores) {
+  std::vector<int> both;
+  std::ranges::set_intersection(*cores, allowed, std::back_inserter(both));
+  if (!both.empty()) *cores = std::move(both);
+}
+
+// The kernel takes CPU sets into account in the affinity mask, but containers that make up their own /proc
+// may not.
+std::vector<int> UsableCores(const std::string& root, const std::optional<std::vector<int>>& online) {
+  std::optional<std::vector<int>> allowed;
   if (const auto text = ReadSystemFile(root + "/proc/self/status")) {
     if (const auto list = FindField(*text, "Cpus_allowed_list")) allowed = ParseCpuList(*list);
   }
-  std::vector<int> usable;
-  if (online && allowed) {
-    std::ranges::set_intersection(*online, *allowed, std::back_inserter(usable));
-  } else {
-    usable = online ? *online : allowed.value_or(std::vector<int>{});
+  std::vector<int> usable = online ? *online : allowed.value_or(std::vector<int>{});
+  if (allowed) Restrict(*allowed, &usable);
+  for (const std::string& folder : FindCgroups("cpuset", root).folders) {
+    if (const auto cores = GroupCores(folder)) Restrict(*cores, &usable);
   }
   if (usable.empty()) usable = {0};
   return usable;
@@ -52,8 +77,7 @@ bool ReadCapacities(const std::string& root, std::string_view name, std::vector<
 }
 
 bool IsFirstOfSiblings(const std::string& root, int id, const std::vector<int>& usable) {
-  const auto text = ReadSystemFile(CoreFile(root, id, "topology/thread_siblings_list"));
-  const auto siblings = text ? ParseCpuList(*text) : std::nullopt;
+  const auto siblings = ReadCpuList(CoreFile(root, id, "topology/thread_siblings_list"));
   if (!siblings) return true;
   return std::ranges::none_of(*siblings, [&](int sibling) {
     return sibling < id && std::ranges::find(usable, sibling) != usable.end();
@@ -82,7 +106,9 @@ double GroupQuota(const std::string& folder, bool v2) {
 
 CpuTopology ReadCpuTopology(const std::string& root) {
   CpuTopology topology;
-  const std::vector<int> usable = UsableCores(root);
+  const auto online = ReadCpuList(root + "/sys/devices/system/cpu/online");
+  const std::vector<int> usable = UsableCores(root, online);
+  topology.online = static_cast<int>(std::max(usable.size(), online ? online->size() : 0));
   for (const int id : usable) topology.cores.push_back({id, 1, IsFirstOfSiblings(root, id, usable)});
   if (!ReadCapacities(root, "cpu_capacity", &topology.cores)) {
     topology.capacity_is_frequency = ReadCapacities(root, "cpufreq/cpuinfo_max_freq", &topology.cores);
@@ -118,9 +144,29 @@ std::vector<int> BigCores(const CpuTopology& topology) {
   return ids;
 }
 
-int DefaultThreadCount(const CpuTopology& topology) {
-  const auto big = static_cast<double>(BigCores(topology).size());
-  return static_cast<int>(std::max(1.0, std::floor(std::min(big, topology.quota))));
+ThreadChoice ChooseThreads(const CpuTopology& topology, int asked) {
+  const std::vector<int> big = BigCores(topology);
+  const bool some_little = big.size() < topology.cores.size();
+  std::string cores = fmt::format("{} {} that may be used", topology.cores.size(),
+                                  topology.cores.size() == 1 ? "core" : "cores");
+  if (topology.cores.size() < static_cast<size_t>(topology.online))
+    cores += fmt::format(", {} online", topology.online);
+
+  ThreadChoice choice;
+  if (asked != 0) {
+    choice.threads = asked;
+    choice.origin = fmt::format("{}: as asked, with {}", asked, cores);
+  } else if (topology.quota < static_cast<double>(big.size())) {
+    choice.threads = std::max(1, static_cast<int>(topology.quota));
+    choice.origin = fmt::format("{}: control groups allow the time of {:.3g} cores, with {}", choice.threads,
+                                topology.quota, cores);
+  } else {
+    choice.threads = static_cast<int>(big.size());
+    choice.origin =
+        fmt::format("{}: one for each {}core, with {}", choice.threads, some_little ? "big " : "", cores);
+  }
+  if (some_little && choice.threads <= static_cast<int>(big.size())) choice.cores = big;
+  return choice;
 }
 
 }  // namespace sluice::platform

@@ -1,5 +1,5 @@
 // CpuTopology: the cores that this process may use, how strong they are, and how much of their time it is
-// given. From it come the default number of threads and the cores to keep them on.
+// given. From it come the number of threads and the cores to keep them on.
 //
 // Reading takes some small files of /proc and /sys; done once at start. Values; any thread.
 #pragma once
@@ -21,7 +21,9 @@ struct Core {
 };
 
 struct CpuTopology {
-  std::vector<Core> cores;  // online and in the affinity mask, by ascending id; never empty
+  // Online, in the affinity mask and in the CPU sets of all control groups, by ascending id; never empty.
+  std::vector<Core> cores;
+  int online = 1;  // cores of the machine, usable or not
   bool capacity_is_frequency = false;
   // Cores' worth of time that the control groups allow: the least of all ancestors.
   double quota = std::numeric_limits<double>::infinity();
@@ -35,8 +37,15 @@ CpuTopology ReadCpuTopology(const std::string& root = "");
 // much. Never empty.
 std::vector<int> BigCores(const CpuTopology& topology);
 
-// One thread for each big core, within the quota; at least 1. Little cores would hold the others up at every
-// join, and threads beyond the quota are stopped in the middle of their work.
-int DefaultThreadCount(const CpuTopology& topology);
+struct ThreadChoice {
+  int threads = 1;
+  std::vector<int> cores;  // to keep them on; empty: all that may be used
+  std::string origin;      // in one line: "4: one for each big core, with 8 cores that may be used"
+};
+
+// `asked` threads, or with 0 one for each big core, within the quota; at least 1. Little cores would hold the
+// others up at every join, and threads beyond the quota are stopped in the middle of their work. More than
+// there are big cores, who asked for them, may run anywhere.
+ThreadChoice ChooseThreads(const CpuTopology& topology, int asked = 0);
 
 }  // namespace sluice::platform

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "platform/affinity.h"
+
 namespace sluice::parallel {
 namespace {
 
@@ -80,6 +82,21 @@ TEST_P(ThreadPoolTest, EachCallSeesTheOneBefore) {
     a.swap(b);
   }
   EXPECT_EQ(a, std::vector<int64_t>(kItems, 2001));
+}
+
+TEST(ThreadPoolTest, WorkersStayOnTheirCores) {
+  const std::vector<int> mine = platform::CurrentThreadCores();
+  ThreadPool pool({.threads = 3, .cores = {mine.back()}});
+  std::array<std::vector<int>, 3> cores;
+  pool.Run([&](int worker) { cores[static_cast<size_t>(worker)] = platform::CurrentThreadCores(); });
+  EXPECT_EQ(cores[0], mine);
+  EXPECT_EQ(cores[1], std::vector<int>{mine.back()});
+  EXPECT_EQ(cores[2], std::vector<int>{mine.back()});
+  {
+    const auto stay = pool.KeepCallerOnCores();
+    EXPECT_EQ(platform::CurrentThreadCores(), std::vector<int>{mine.back()});
+  }
+  EXPECT_EQ(platform::CurrentThreadCores(), mine);
 }
 
 // A worker that is stuck in its range holds up that range only: the others do all the rest meanwhile.

@@ -22,6 +22,19 @@ TEST(AffinityTest, PinsTheCallingThreadOnly) {
   EXPECT_EQ(CurrentThreadCores(), before);
 }
 
+TEST(AffinityTest, ScopedCoresGivesTheOthersBack) {
+  const std::vector<int> before = CurrentThreadCores();
+  {
+    const int last[] = {before.back()};
+    const ScopedCores keep(last);
+    EXPECT_THAT(CurrentThreadCores(), ElementsAre(before.back()));
+  }
+  EXPECT_EQ(CurrentThreadCores(), before);
+  const int absent[] = {1023};
+  const ScopedCores refused(absent), anywhere({});
+  EXPECT_EQ(CurrentThreadCores(), before);
+}
+
 TEST(AffinityTest, ImpossibleSetsAreErrors) {
   EXPECT_EQ(PinCurrentThread({}).error().code, ErrorCode::kInvalidArgument);
   for (const int id : {-1, 1 << 20}) {

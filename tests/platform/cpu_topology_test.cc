@@ -13,6 +13,7 @@ namespace sluice::platform {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 class CpuTopologyTest : public testing::Test {
  protected:
@@ -36,7 +37,7 @@ class CpuTopologyTest : public testing::Test {
   }
   CpuTopology Read() { return ReadCpuTopology(root_.path()); }
   std::vector<int> Big() { return BigCores(Read()); }
-  int Threads() { return DefaultThreadCount(Read()); }
+  int Threads() { return ChooseThreads(Read()).threads; }
 
   TempFolder root_;
 };
@@ -154,11 +155,72 @@ TEST_F(CpuTopologyTest, QuotaV1) {
   EXPECT_EQ(Threads(), 3);
 }
 
+// A container that makes up its own /proc shows all cores in the affinity mask.
+TEST_F(CpuTopologyTest, CpuSetOfAnyAncestorCounts) {
+  MakeCores({1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024});
+  root_.Write("proc/self/mountinfo", "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root_.Write("proc/self/cgroup", "0::/a/b\n");
+  root_.Write("sys/fs/cgroup/a/cpuset.cpus.effective", "2-5\n");
+  EXPECT_THAT(Big(), ElementsAre(2, 3, 4, 5));
+  root_.Write("sys/fs/cgroup/a/b/cpuset.cpus.effective", "4-7\n");
+  EXPECT_THAT(Big(), ElementsAre(4, 5));
+  EXPECT_EQ(Read().online, 8);
+  root_.Write("sys/fs/cgroup/a/b/cpuset.cpus.effective", "\n");  // no set of its own
+  EXPECT_THAT(Big(), ElementsAre(2, 3, 4, 5));
+  root_.Write("sys/fs/cgroup/a/b/cpuset.cpus.effective", "100\n");  // nothing that is online: not believed
+  EXPECT_THAT(Big(), ElementsAre(2, 3, 4, 5));
+}
+
+TEST_F(CpuTopologyTest, CpuSetV1) {
+  MakeCores({1024, 1024, 1024, 1024});
+  root_.Write("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
+  root_.Write("proc/self/cgroup", "3:cpuset:/job\n");
+  root_.Write("sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n");
+  root_.Write("sys/fs/cgroup/cpuset/job/cpuset.cpus", "1-3\n");
+  EXPECT_THAT(Big(), ElementsAre(1, 2, 3));
+  root_.Write("sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "1-2\n");
+  EXPECT_THAT(Big(), ElementsAre(1, 2));
+}
+
+// Android mounts it without the prefixes.
+TEST_F(CpuTopologyTest, CpuSetOfAndroid) {
+  MakeCores({325, 325, 325, 325, 777, 777, 777, 1024});
+  root_.Write("proc/self/mountinfo", "20 1 0:17 / /dev/cpuset rw - cgroup none rw,cpuset,noprefix\n");
+  root_.Write("proc/self/cgroup", "3:cpuset:/foreground\n");
+  root_.Write("dev/cpuset/cpus", "0-7\n");
+  root_.Write("dev/cpuset/foreground/cpus", "0-6\n");
+  EXPECT_THAT(Big(), ElementsAre(4, 5, 6));
+}
+
+TEST_F(CpuTopologyTest, SaysWhySoManyThreadsAndWhereTheyStay) {
+  MakeCores({325, 325, 325, 325, 777, 777, 777, 1024});
+  ThreadChoice choice = ChooseThreads(Read());
+  EXPECT_EQ(choice.origin, "4: one for each big core, with 8 cores that may be used");
+  EXPECT_THAT(choice.cores, ElementsAre(4, 5, 6, 7));
+  // What was asked for wins. What has no room on the big cores may run anywhere.
+  choice = ChooseThreads(Read(), 2);
+  EXPECT_EQ(choice.threads, 2);
+  EXPECT_EQ(choice.origin, "2: as asked, with 8 cores that may be used");
+  EXPECT_THAT(choice.cores, ElementsAre(4, 5, 6, 7));
+  choice = ChooseThreads(Read(), 6);
+  EXPECT_EQ(choice.threads, 6);
+  EXPECT_THAT(choice.cores, IsEmpty());
+  Allow("5\n");
+  EXPECT_EQ(ChooseThreads(Read()).origin, "1: one for each core, with 1 core that may be used, 8 online");
+  Allow("0-7\n");
+  SetQuotaV2("/a", "250000 100000\n");
+  choice = ChooseThreads(Read());
+  EXPECT_EQ(choice.origin, "2: control groups allow the time of 2.5 cores, with 8 cores that may be used");
+  EXPECT_THAT(choice.cores, ElementsAre(4, 5, 6, 7));
+  EXPECT_EQ(ChooseThreads(Read(), 4).threads, 4);
+}
+
 TEST_F(CpuTopologyTest, ThisMachine) {
   const CpuTopology topology = ReadCpuTopology();
   EXPECT_GE(topology.cores.size(), 1u);
-  EXPECT_GE(DefaultThreadCount(topology), 1);
-  EXPECT_LE(DefaultThreadCount(topology),
+  EXPECT_GE(topology.online, static_cast<int>(topology.cores.size()));
+  EXPECT_GE(ChooseThreads(topology).threads, 1);
+  EXPECT_LE(ChooseThreads(topology).threads,
             static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
 }
 
