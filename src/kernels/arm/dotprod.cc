@@ -14,11 +14,9 @@ struct Dotprod {
   // Register i of a panel: columns 4i … 4i + 3 of the four rows, one row to a lane. SDOT by element then
   // leaves the sums of the four rows in the lanes, with nothing to add across.
   static void Pack(const int8x16_t* rows, int8_t* panel) {
-    const int32x4_t a = vreinterpretq_s32_s8(rows[0]);
-    const int32x4_t b = vreinterpretq_s32_s8(rows[1]);
-    const int32x4_t c = vreinterpretq_s32_s8(rows[2]);
-    const int32x4_t d = vreinterpretq_s32_s8(rows[3]);
-    vst4q_s32(reinterpret_cast<int32_t*>(panel), {{a, b, c, d}});  // the transpose is the store's own order
+    int32x4x4_t words;
+    for (int j = 0; j < 4; ++j) words.val[j] = vreinterpretq_s32_s8(rows[j]);
+    vst4q_s32(reinterpret_cast<int32_t*>(panel), words);  // the transpose is the store's own order
   }
 
   template <int kColumns, int kBatch>

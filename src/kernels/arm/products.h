@@ -20,7 +20,6 @@
 #include "kernels/arm/few_bits.h"
 #include "kernels/arm/formats.h"
 #include "kernels/kernels.h"
-#include "kernels/scalar.h"
 
 namespace sluice::kernels::arm {
 namespace {
@@ -82,36 +81,60 @@ struct RowPointers {
 
 // --- one activation row ---
 
+// Four scales of 8 bits, from element 4i on.
+template <int i>
+inline int32x4_t FourScales(int8x16_t scales) {
+  const int16x8_t eight = i < 2 ? vmovl_s8(vget_low_s8(scales)) : vmovl_high_s8(scales);
+  return i % 2 == 0 ? vmovl_s16(vget_low_s16(eight)) : vmovl_high_s16(eight);
+}
+
+// Σ scales[g] · (sum of the lanes of dots[g]), spread over four lanes. Adding across first leaves the sums of
+// four groups in the lanes, where their scales are, too: taking each scale to all lanes would cost twice as
+// many instructions.
+template <int kGroups>
+inline int32x4_t ScaledSum(const int32x4_t* dots, int8x16_t scales) {
+  static_assert(kGroups == 8 || kGroups == 16);
+  int32x4_t sum = vmulq_s32(SumEach(dots[0], dots[1], dots[2], dots[3]), FourScales<0>(scales));
+  sum = vmlaq_s32(sum, SumEach(dots[4], dots[5], dots[6], dots[7]), FourScales<1>(scales));
+  if constexpr (kGroups == 16) {
+    sum = vmlaq_s32(sum, SumEach(dots[8], dots[9], dots[10], dots[11]), FourScales<2>(scales));
+    sum = vmlaq_s32(sum, SumEach(dots[12], dots[13], dots[14], dots[15]), FourScales<3>(scales));
+  }
+  return sum;
+}
+
 // The integer sum of a block, spread over four lanes.
 template <typename Isa, typename Reader>
 inline int32x4_t BlockSum(const Reader& reader, const int8_t* q) {
   const int32x4_t zero = vdupq_n_s32(0);
-  int32x4_t sum = zero;
-  if constexpr (Reader::kScaled) {
-    const int8x16_t packed = reader.Scales();
-    const int16x8_t low = vmovl_s8(vget_low_s8(packed));
-    const int16x8_t high = vmovl_high_s8(packed);
-    int32_t scales[16];
-    vst1q_s32(scales, vmovl_s16(vget_low_s16(low)));
-    vst1q_s32(scales + 4, vmovl_high_s16(low));
-    vst1q_s32(scales + 8, vmovl_s16(vget_low_s16(high)));
-    vst1q_s32(scales + 12, vmovl_high_s16(high));
+  if constexpr (requires { &Reader::template ScaledCodes<void (*)(int, int8x16_t, int8x16_t)>; }) {
+    int32x4_t sum = zero;
+    reader.ScaledCodes([&](int g, int8x16_t a, int8x16_t b) {
+      sum = Isa::Dot(sum, a, vld1q_s8(q + 32 * g));
+      sum = Isa::Dot(sum, b, vld1q_s8(q + 32 * g + 16));
+    });
+    return sum;
+  } else if constexpr (Reader::kScaled) {
+    constexpr int kGroups = Reader::kLength / Reader::kGroup;
+    int32x4_t dots[kGroups];
     reader.Codes([&](int g, int8x16_t a, int8x16_t b) {
       const int32x4_t first = Isa::Dot(zero, a, vld1q_s8(q + 32 * g));
       if constexpr (Reader::kGroup == 16) {
-        sum = vmlaq_n_s32(sum, first, scales[2 * g]);
-        sum = vmlaq_n_s32(sum, Isa::Dot(zero, b, vld1q_s8(q + 32 * g + 16)), scales[2 * g + 1]);
+        dots[2 * g] = first;
+        dots[2 * g + 1] = Isa::Dot(zero, b, vld1q_s8(q + 32 * g + 16));
       } else {
-        sum = vmlaq_n_s32(sum, Isa::Dot(first, b, vld1q_s8(q + 32 * g + 16)), scales[g]);
+        dots[g] = Isa::Dot(first, b, vld1q_s8(q + 32 * g + 16));
       }
     });
+    return ScaledSum<kGroups>(dots, reader.Scales());
   } else {
+    int32x4_t sum = zero;
     reader.Codes([&](int g, int8x16_t a, int8x16_t b) {
       sum = Isa::Dot(sum, a, vld1q_s8(q + 32 * g));
       sum = Isa::Dot(sum, b, vld1q_s8(q + 32 * g + 16));
     });
+    return sum;
   }
-  return sum;
 }
 
 // Σ mins[g] · (sum of q over group g), spread over four lanes. `sums` has one entry for each 16 elements.
@@ -227,11 +250,17 @@ void FillPanel(const RowPointers& pointers, int64_t first_block, int64_t blocks,
   }
 }
 
-// total + Σ mins[g][r] · sums[g] in lane r, for g = 0 … kLanes − 1.
-template <int... kLane>
+// total + mins[g][r] · sums[g] in lane r, for one g.
+template <int g>
+inline int32x4_t AddMinimum(int32x4_t total, const int16_t* mins, int16x8_t sums) {
+  return vmlal_laneq_s16(total, vld1_s16(mins + g * kRows), sums, g);
+}
+
+// The same for all of the sequence. (In clang the intrinsics are macros that take no parameter pack.)
+template <int... g>
 inline int32x4_t AddMinimums(int32x4_t total, const int16_t* mins, int16x8_t sums,
-                             std::integer_sequence<int, kLane...>) {
-  ((total = vmlal_laneq_s16(total, vld1_s16(mins + kLane * kRows), sums, kLane)), ...);
+                             std::integer_sequence<int, g...>) {
+  ((total = AddMinimum<g>(total, mins, sums)), ...);
   return total;
 }
 
@@ -378,7 +407,6 @@ constexpr void AddQuantised(std::array<MatmulFn, formats::kDTypeLimit>& table) {
   set(kIQ2_S, Matmul<Isa, ReaderIQ2_S>);
   set(kIQ3_XXS, Matmul<Isa, ReaderIQ3_XXS>);
   set(kIQ3_S, Matmul<Isa, ReaderIQ3_S>);
-  set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
 }
 
 }  // namespace

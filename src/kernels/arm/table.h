@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/arm/neon.h"
+#include "kernels/arm/nvfp4.h"
 #include "kernels/arm/products.h"
 
 namespace sluice::kernels::arm {
@@ -50,6 +51,7 @@ constexpr Kernels MakeTable(std::string_view name, bool (*supported)(const platf
   table.matmul[static_cast<size_t>(DType::kF16)] = neon::MatmulF16;
   table.matmul[static_cast<size_t>(DType::kBF16)] = neon::MatmulBf16;
   AddQuantised<Isa>(table.matmul);
+  table.matmul[static_cast<size_t>(DType::kNVFP4)] = MatmulNvfp4<Isa>;
   return table;
 }
 
