@@ -1,8 +1,6 @@
 // The table of AVX2. Compiled without flags of its own: it only names functions.
 #include "kernels/x86/avx2.h"
 
-#include "kernels/scalar.h"
-
 namespace sluice::kernels {
 namespace {
 
@@ -37,7 +35,7 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kIQ1_M, avx2::MatmulIQ1_M);
   set(kTQ1_0, avx2::MatmulTQ1_0);
   set(kTQ2_0, avx2::MatmulTQ2_0);
-  set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
+  set(kNVFP4, avx2::MatmulNVFP4);
   set(kQ1_0, avx2::MatmulQ1_0);
   set(kQ2_0, avx2::MatmulQ2_0);
   return table;

@@ -4,6 +4,7 @@
 #include "kernels/x86/float_products.h"
 #include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx2.h"
+#include "kernels/x86/nvfp4.h"
 #include "kernels/x86/panels.h"
 #include "kernels/x86/plain_blocks.h"
 #include "kernels/x86/ternary.h"
@@ -75,6 +76,7 @@ void MatmulTQ2_0(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx2, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
 
+void MatmulNVFP4(const MatmulArgs& args) { MatmulNvfp4<Avx2>(args); }
 void MatmulQ2_0(const MatmulArgs& args) { MatmulPlainPanels<Avx2, PlainQ2_0>(args); }
 void MatmulQ1_0(const MatmulArgs& args) { MatmulPlainPanels<Avx2, PlainQ1_0>(args); }
 

@@ -1,7 +1,6 @@
 // The table of AVX-512 VNNI. Compiled without flags of its own: it only names functions.
 #include "kernels/x86/avx512vnni.h"
 
-#include "kernels/scalar.h"
 #include "kernels/x86/avx2.h"
 
 namespace sluice::kernels {
@@ -38,7 +37,7 @@ constexpr MatmulTable MakeMatmulTable() {
   set(kIQ1_M, avx512vnni::MatmulIQ1_M);
   set(kTQ1_0, avx512vnni::MatmulTQ1_0);
   set(kTQ2_0, avx512vnni::MatmulTQ2_0);
-  set(kNVFP4, scalar::MatmulQuantised<kNVFP4>);
+  set(kNVFP4, avx512vnni::MatmulNVFP4);
   set(kQ1_0, avx512vnni::MatmulQ1_0);
   set(kQ2_0, avx512vnni::MatmulQ2_0);
   return table;

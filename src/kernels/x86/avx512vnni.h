@@ -35,6 +35,7 @@ void MatmulIQ1_S(const MatmulArgs& args);
 void MatmulIQ1_M(const MatmulArgs& args);
 void MatmulTQ1_0(const MatmulArgs& args);
 void MatmulTQ2_0(const MatmulArgs& args);
+void MatmulNVFP4(const MatmulArgs& args);
 void MatmulQ2_0(const MatmulArgs& args);
 void MatmulQ1_0(const MatmulArgs& args);
 

@@ -135,17 +135,21 @@ struct BlockIQ4_NLFormat {
   static inline __m256 Scales(const std::byte* blocks) { return LoadHalves(blocks, kBytes); }
 };
 
+// Twice the value of each 4-bit float, plus kFp4Offset.
+constexpr int kFp4Offset = 12;
+inline __m128i Fp4Values() {
+  return _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+}
+
 struct BlockMXFP4Format {
   static constexpr int kBytes = 17;
-  static constexpr int kOffset = 12;
+  static constexpr int kOffset = kFp4Offset;
   static constexpr int kMaxCode = 24;
   static constexpr bool kSigned = false;
   static constexpr bool kHasMin = false;
   template <class Isa>
   static inline CodePair Codes(const std::byte* a, const std::byte* b) {
-    // Twice the value of each 4-bit float, plus 12.
-    return LookUp(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0),
-                  NibblePair(a + 1, b + 1));
+    return LookUp(Fp4Values(), NibblePair(a + 1, b + 1));
   }
   // 2^(e − 128). For e of 0 and 1 the float is subnormal.
   static inline float Scale(const std::byte* block) {
