@@ -77,7 +77,7 @@ void MatmulTQ2_0(const MatmulArgs& args) {
 }
 
 void MatmulNVFP4(const MatmulArgs& args) { MatmulNvfp4<Avx2>(args); }
-void MatmulQ2_0(const MatmulArgs& args) { MatmulPlainPanels<Avx2, PlainQ2_0>(args); }
-void MatmulQ1_0(const MatmulArgs& args) { MatmulPlainPanels<Avx2, PlainQ1_0>(args); }
+void MatmulQ2_0(const MatmulArgs& args) { ByBatch(args, MatmulPlainPanels<Avx2, PlainQ2_0>, BatchQ2_0); }
+void MatmulQ1_0(const MatmulArgs& args) { ByBatch(args, MatmulPlainPanels<Avx2, PlainQ1_0>, BatchQ1_0); }
 
 }  // namespace sluice::kernels::avx2

@@ -62,6 +62,8 @@ void BatchIQ1_S(const MatmulArgs& args);
 void BatchIQ1_M(const MatmulArgs& args);
 void BatchTQ1_0(const MatmulArgs& args);
 void BatchTQ2_0(const MatmulArgs& args);
+void BatchQ2_0(const MatmulArgs& args);
+void BatchQ1_0(const MatmulArgs& args);
 
 // avx512vnni_attention.cc
 void AttentionTile(const AttentionTileArgs& args);

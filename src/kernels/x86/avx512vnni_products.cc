@@ -95,7 +95,11 @@ void MatmulTQ2_0(const MatmulArgs& args) {
 }
 
 void MatmulNVFP4(const MatmulArgs& args) { MatmulNvfp4<Avx512Vnni>(args); }
-void MatmulQ2_0(const MatmulArgs& args) { MatmulPlainPanels<Avx512Vnni, PlainQ2_0>(args); }
-void MatmulQ1_0(const MatmulArgs& args) { MatmulPlainPanels<Avx512Vnni, PlainQ1_0>(args); }
+void MatmulQ2_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulPlainPanels<Avx512Vnni, PlainQ2_0>, BatchQ2_0);
+}
+void MatmulQ1_0(const MatmulArgs& args) {
+  ByBatch(args, MatmulPlainPanels<Avx512Vnni, PlainQ1_0>, BatchQ1_0);
+}
 
 }  // namespace sluice::kernels::avx512vnni

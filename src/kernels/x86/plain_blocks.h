@@ -2,8 +2,8 @@
 // row. Panels of eight rows, whose integer sums are reduced together. Templates of internal linkage
 // (isa_avx2.h). Layouts: formats/blocks.h.
 //
-// A format has: kLength elements of a block, kBytes, kOffset, by which its unsigned codes are too large, and
-// Codes<Isa, j>: the 32 codes of part j.
+// A format has: kLength elements of a block, kBytes, kMaxCode, kOffset, by which its unsigned codes are too
+// large, and Codes<Isa, j>: the 32 codes of part j.
 #pragma once
 
 #include "kernels/x86/streams.h"
@@ -16,6 +16,8 @@ struct PlainQ2_0 {
   static constexpr int kLength = 64;
   static constexpr int kBytes = 18;
   static constexpr int kOffset = 1;
+  static constexpr int kMaxCode = 3;
+  static constexpr bool kSigned = false;
   template <class Isa, int j>
   static inline __m256i Codes(const std::byte* block) {
     // Eight bytes, each in a lane of its own, whose four codes go to the lane's four bytes.
@@ -32,6 +34,8 @@ struct PlainQ1_0 {
   static constexpr int kLength = 128;
   static constexpr int kBytes = 18;
   static constexpr int kOffset = 1;
+  static constexpr int kMaxCode = 2;
+  static constexpr bool kSigned = false;
   template <class Isa, int j>
   static inline __m256i Codes(const std::byte* block) {
     return Isa::SpreadBits(LoadU32(block + 2 + 4 * j), 2);
