@@ -221,6 +221,7 @@ Result<FitSummary> ChooseByFit(const QuantizeFlags& flags, const std::string& in
                            .types = options.types,
                            .importance = options.importance,
                            .most_probes = flags.probes,
+                           .independent = flags.feedback.empty(),
                            .scratch = flags.output + ".probe"};
   fit.make = [&](std::span<const quantize::TypeChoice> choices, const std::string& path) -> Status {
     progress.reset();

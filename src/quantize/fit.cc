@@ -242,8 +242,8 @@ class Fitter {
     std::vector<size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), size_t{0});
     SLUICE_TRY_ASSIGN(const double together, KlOf(all));
-    if (together > kAddsUp * std::accumulate(costs.begin(), costs.end(), 0.0))
-      SLUICE_TRY(MeasureAmongOthers(groups, together, costs));
+    const bool adds_up = together <= kAddsUp * std::accumulate(costs.begin(), costs.end(), 0.0);
+    if (options_.independent && !adds_up) SLUICE_TRY(MeasureAmongOthers(groups, together, costs));
     const double sum = std::accumulate(costs.begin(), costs.end(), 0.0);
     if (sum > 0) together_ = together / sum;
     for (size_t g = 0; g < groups.size(); ++g) ShareOut(groups[g], costs[g]);

@@ -33,6 +33,10 @@ struct FitOptions {
   // Measurements of single matrices at most (each one run of the model, or two where costs don't add up):
   // where there are more matrices, those of the same kind in neighbouring layers are measured together.
   int most_probes = 64;
+  // Whether `make` encodes each matrix by itself. Where errors make up for those of other matrices (error
+  // feedback), a matrix is not measured among the others: without its errors theirs would have no
+  // counterpart.
+  bool independent = true;
   // Writes the model with these types, as the result will be written. A file at `path` is made or replaced.
   std::function<Status(std::span<const TypeChoice> choices, const std::string& path)> make;
   // The mean KL divergence, in nats, of the model's predictions with these matrices in the place of its own.

@@ -203,6 +203,9 @@ TEST_F(FitTest, WhereCostsDoNotAddUpMatricesAreMeasuredAmongTheOthers) {
   EXPECT_NEAR(found->probe_kl, 0.25, 1e-9);
   EXPECT_LT(formats::Traits(TypeOf(alone, later)).block_bytes, formats::Traits(found->dtype).block_bytes);
   EXPECT_EQ(formats::Name(found->dtype), "Q8_0");
+  // Not where errors are to make up for one another.
+  options.independent = false;
+  EXPECT_EQ(Fitted(options).probes, 23);
 }
 
 TEST_F(FitTest, TheSameForAnyNumberOfThreads) {
