@@ -71,6 +71,20 @@ TEST_P(ProductsTest, LongRows) {
   }
 }
 
+// Around the lengths at which kernels for batches cut a row, with rows and batches that leave panels and
+// tiles incomplete.
+TEST_P(ProductsTest, RowsAroundTheLengthsOfParts) {
+  const int64_t block = formats::Traits(dtype()).block_length;
+  const int64_t step = block == 1 ? 32 : block;
+  for (const int64_t length : {2048, 4096, 6144}) {
+    for (const int64_t columns : {length - step, length, length + step}) {
+      for (const int64_t batch : {6, 9}) {
+        ASSERT_NO_FATAL_FAILURE(ExpectSameAsScalar(35, columns, batch, WeightKind::kSane, InputKind::kBell));
+      }
+    }
+  }
+}
+
 TEST_P(ProductsTest, EveryKindOfNumber) {
   const int64_t columns = RowLengths(dtype())[1];
   for (const WeightKind weight_kind : kWeightKinds) {
@@ -78,6 +92,16 @@ TEST_P(ProductsTest, EveryKindOfNumber) {
       for (const int64_t batch : {1, 3, 24}) {
         ASSERT_NO_FATAL_FAILURE(ExpectSameAsScalar(17, columns, batch, weight_kind, input_kind));
       }
+    }
+  }
+}
+
+// Integer sums as large as they can be.
+TEST_P(ProductsTest, EveryActivationTheSame) {
+  for (const WeightKind weight_kind : kWeightKinds) {
+    for (const int64_t batch : {1, 3, 24}) {
+      ASSERT_NO_FATAL_FAILURE(
+          ExpectSameAsScalar(33, RowLengths(dtype())[1], batch, weight_kind, InputKind::kOnes));
     }
   }
 }

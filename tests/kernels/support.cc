@@ -150,6 +150,9 @@ std::vector<float> MakeInput(int64_t n, InputKind kind, uint64_t seed) {
       case InputKind::kAlternating:
         value = value < 0 ? -1.0f : 1.0f;
         break;
+      case InputKind::kOnes:
+        value = 1.0f;
+        break;
       case InputKind::kHuge:
         value = value * 1e38f;
         break;

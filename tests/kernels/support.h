@@ -58,6 +58,7 @@ enum class InputKind {
   kTiny,         // around the smallest normal float and below
   kOutlier,      // one large element in a block
   kNonFinite,    // one NaN and one infinity among ordinary numbers
+  kOnes,         // every q is 127: sums as large as the codes allow; not in the list below, which is hashed
 };
 inline constexpr InputKind kInputKinds[] = {InputKind::kBell,     InputKind::kZeros, InputKind::kAlternating,
                                             InputKind::kHuge,     InputKind::kTiny,  InputKind::kOutlier,

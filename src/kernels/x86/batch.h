@@ -46,12 +46,9 @@ struct TileInput {
   }
 };
 
-// Numbers of activation rows that are each broadcast to all lanes. GCC would take them out of the vector that
-// they were computed in, one by one; loads from memory broadcast for nothing.
-template <class T>
-inline void KeepInMemory(T& numbers) {
-  asm("" : "+m"(numbers));
-}
+// After numbers of activation rows were stored that are each broadcast to all lanes. GCC would take them out
+// of the vectors that they were computed in, one by one; loads from memory broadcast for nothing.
+inline void KeepInMemory() { asm("" ::: "memory"); }
 
 // Where the parts of args.scratch lie. The rows of a panel are innermost everywhere.
 template <int kRows>
@@ -61,11 +58,16 @@ struct PanelScratch {
   int32_t* mins;          // super-blocks: [kPartBlocks, 8, kRows], two int16 each
   float* d;               // super-blocks: [kPartBlocks, kRows]; blocks of 32: [kPartBlocks · 8, kRows]
   float* dmin;            // the same
-  float* sums;            // [activation rows, chains, kRows]: the float accumulators between parts
   uint8_t* linear;        // [kRows, 256]: codes before they are transposed
   int32_t* block_scales;  // [kRows, 16]: scales and minimums of one block of each row, likewise
   int32_t* block_mins;
+  // Of a tile:
+  int16_t* sums_of_32;  // [kMostColumns, 8]: of the activations of a block
+  int32_t* starts;      // [kMostColumns, 64]: what integer sums start at
+  int32_t* isum;        // [kMostColumns, kRows]: the integer sums of a block
+  float* sums;          // [activation rows, chains, kRows]: the float accumulators
 
+  static constexpr int kMostColumns = 6;
   // And a block of 32 to spare, where the filling of an incomplete transposition goes.
   static constexpr size_t kCodes = static_cast<size_t>(kPartColumns + 32) * kRows;
   static constexpr size_t kScales = static_cast<size_t>(kPartBlocks) * 16 * kRows * sizeof(int32_t);
@@ -74,7 +76,16 @@ struct PanelScratch {
   static constexpr size_t kSums = static_cast<size_t>(kBatchSums) * kRows * sizeof(float);
   static constexpr size_t kLinear = static_cast<size_t>(kRows) * 256;
   static constexpr size_t kBlock = static_cast<size_t>(kRows) * 16 * sizeof(int32_t);
-  static_assert(kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear + 2 * kBlock <= kMatmulScratchBytes);
+  static constexpr size_t kSumsOf32 = kMostColumns * 8 * sizeof(int16_t);
+  static constexpr size_t kStarts = kMostColumns * 64 * sizeof(int32_t);
+  static constexpr size_t kIsum = static_cast<size_t>(kMostColumns) * kRows * sizeof(int32_t);
+  // A load waits for stores before it that have the same address within 4 KiB. What a tile stores at the end
+  // of a block therefore lies far behind the beginning of a page, where the codes of the next block begin.
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kTileOffset = kPage - kStarts - 2 * kIsum;
+  static_assert(2 * kPage + kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear + 2 * kBlock +
+                    kSumsOf32 + kStarts + kIsum <=
+                kMatmulScratchBytes);
 
   explicit inline PanelScratch(std::byte* p) {
     const auto take = [&p](size_t bytes) {
@@ -82,15 +93,22 @@ struct PanelScratch {
       p += bytes;
       return part;
     };
+    const auto align = [&p](size_t to) { p += -reinterpret_cast<uintptr_t>(p) % to; };
+    align(kPage);
     codes = reinterpret_cast<uint8_t*>(take(kCodes));
     scales = reinterpret_cast<int32_t*>(take(kScales));
     mins = reinterpret_cast<int32_t*>(take(kMins));
     d = reinterpret_cast<float*>(take(kFloats));
     dmin = reinterpret_cast<float*>(take(kFloats));
-    sums = reinterpret_cast<float*>(take(kSums));
     linear = reinterpret_cast<uint8_t*>(take(kLinear));
     block_scales = reinterpret_cast<int32_t*>(take(kBlock));
     block_mins = reinterpret_cast<int32_t*>(take(kBlock));
+    sums_of_32 = reinterpret_cast<int16_t*>(take(kSumsOf32));
+    align(kPage);
+    take(kTileOffset);
+    starts = reinterpret_cast<int32_t*>(take(kStarts));
+    isum = reinterpret_cast<int32_t*>(take(kIsum));
+    sums = reinterpret_cast<float*>(take(kSums));
   }
 };
 

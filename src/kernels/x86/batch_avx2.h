@@ -21,6 +21,8 @@ struct BatchAvx2 {
   static constexpr bool kExactSums = false;
   template <class Format>
   static constexpr bool kFolds = false;
+  template <class Format>
+  static constexpr int kCentre = 0;
 
   static inline I Set(int v) { return _mm256_set1_epi32(v); }
   static inline F Set(float v) { return _mm256_set1_ps(v); }
@@ -54,16 +56,20 @@ struct BatchAvx2 {
     return Pair(scale, scale);
   }
 
-  // The sums of one block of a super-block format with C activation rows, of codes as they are stored.
+  // The sums of block k of a super-block format with C activation rows, of codes as they are stored →
+  // scratch.isum.
   template <int C, class Format>
-  static inline void BlockSums(const uint8_t* codes, const int32_t* scales, const TileInput& x,
-                               I isum[C][kRegisters]) {
+  static inline void BlockSums(const PanelScratch<kRows>& scratch, int k, const TileInput& x) {
+    const uint8_t* const codes = scratch.codes + static_cast<size_t>(k) * 256 * kRows;
+    const int32_t* const scales = scratch.scales + static_cast<size_t>(k) * 16 * kRows;
+    I isum[C][kRegisters];
     for (int c = 0; c < C; ++c) isum[c][0] = _mm256_setzero_si256();
     for (int g = 0; g < Format::kGroups; ++g) {
       const int first = g * Format::kGroupLength;
       AddGroup<C, Format, Format::kGroupLength>(codes + first * kRows, x.q + first, x.q_stride,
                                                 Load(scales + g * kRows), isum);
     }
+    for (int c = 0; c < C; ++c) Store(scratch.isum + c * kRows, isum[c][0]);
   }
 
   // Adds to the integer sums of a block of 32 what codes as they are stored give.

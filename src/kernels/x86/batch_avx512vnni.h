@@ -14,19 +14,25 @@ namespace {
 //   folded   codes are multiplied by their scales while the panel is unpacked, where the products fit a byte;
 //   halves   sums of runs of kRun elements fit int16: one VPDPWSSD multiplies by the scale and adds up;
 //   else     sums of whole groups are multiplied in 32 bits, which costs three times as much.
-// Each sum starts at −kOffset · Σ q of its run, which makes it exact: for unsigned codes that are too large
-// by an offset.
+// Each sum starts at −kOffset · Σ q of its run. That makes it exact for unsigned codes that are too large by
+// an offset; others are centred so, where runs would be shorter than 16, and what is missing is added for the
+// whole block.
 template <class Format>
 struct VnniPlan {
   static constexpr bool kFolded = requires { Format::kFoldedOffset; };
+  static constexpr int kCentre = Format::kGroups == 8 && !Format::kSigned && !kFolded &&
+                                         Format::kOffset == 0 && 127 * 16 * Format::kMaxCode > 32767
+                                     ? (Format::kMaxCode + 1) / 2
+                                     : 0;
   static constexpr int kOffset = [] {
     if constexpr (kFolded) return Format::kFoldedOffset;
-    return Format::kSigned ? Avx512Vnni::kSignedExcess : Format::kOffset;
+    return Format::kSigned ? Avx512Vnni::kSignedExcess : Format::kOffset + kCentre;
   }();
   // Most elements whose sum fits int16.
   static constexpr int kFit = [] {
-    const int above = Format::kMaxCode - Format::kOffset;
-    return 32767 / (127 * (Format::kOffset > above ? Format::kOffset : above));
+    const int below = Format::kSigned ? 0 : Format::kOffset + kCentre;
+    const int above = Format::kMaxCode - below;
+    return 32767 / (127 * (below > above ? below : above));
   }();
   static constexpr bool kHalves = !kFolded && kFit >= 8;
   static constexpr int kRun = [] {
@@ -47,6 +53,8 @@ struct BatchAvx512Vnni {
   static constexpr bool kExactSums = true;  // block sums are free of the offset of codes
   template <class Format>
   static constexpr bool kFolds = VnniPlan<Format>::kFolded;
+  template <class Format>
+  static constexpr int kCentre = VnniPlan<Format>::kCentre;
 
   static inline I Set(int v) { return _mm512_set1_epi32(v); }
   static inline F Set(float v) { return _mm512_set1_ps(v); }
@@ -101,43 +109,47 @@ struct BatchAvx512Vnni {
     _mm512_mask_storeu_ps(y + 16, static_cast<__mmask16>(mask >> 16), v[1]);
   }
 
-  // The integer sums of one block of a super-block format with C activation rows.
+  // The integer sums of block k of a super-block format with C activation rows → scratch.isum.
+  // A function of its own, so that nothing else competes for the registers.
   template <int C, class Format>
-  [[gnu::noinline]] static void BlockSums(const uint8_t* codes, const int32_t* scales, const TileInput& x,
-                                          I isum[C][kRegisters]) {
+  [[gnu::noinline]] static void BlockSums(const PanelScratch<kRows>& scratch, int k, const TileInput& x) {
     using Plan = VnniPlan<Format>;
-    alignas(64) int32_t starts[C][64];
+    const uint8_t* const codes = scratch.codes + static_cast<size_t>(k) * 256 * kRows;
+    const int32_t* scales = scratch.scales + static_cast<size_t>(k) * 16 * kRows;
+    const int32_t* const starts = scratch.starts;
     if constexpr (Plan::kOffset != 0) {
       for (int c = 0; c < C; ++c) {
-        SetStarts<Plan::kRun>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, -Plan::kOffset, starts[c]);
+        SetStarts<Plan::kRun>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, -Plan::kOffset,
+                              scratch.starts + c * 64);
       }
-      KeepInMemory(starts);
+      KeepInMemory();
     }
     I sum[C][kRegisters];
     for (int c = 0; c < C; ++c) sum[c][0] = sum[c][1] = _mm512_setzero_si512();
-    for (int run = 0; run < 256 / Plan::kRun; ++run) {
-      const int first = run * Plan::kRun;
-      I p[C][kRegisters];
-      for (int c = 0; c < C; ++c) {
-        p[c][0] = p[c][1] =
-            Plan::kOffset == 0 ? _mm512_setzero_si512() : Set(starts[c][first / kStartEvery<Plan::kRun>]);
-      }
-      Dot<C, Plan::kRun / 4>(codes + first * kRows, x.q + first, x.q_stride, p);
-      const int32_t* scale = scales + first / Format::kGroupLength * kRows;
-      for (int h = 0; h < kRegisters; ++h) {
+    constexpr int kGroupLength = Plan::kFolded ? 256 : Format::kGroupLength;
+    for (int group = 0; group < 256; group += kGroupLength, scales += kRows) {
+      for (int first = group; first < group + kGroupLength; first += Plan::kRun) {
+        I p[C][kRegisters];
         for (int c = 0; c < C; ++c) {
-          if constexpr (Plan::kFolded) {
-            sum[c][h] = p[c][h];
-          } else if constexpr (Plan::kHalves) {
-            sum[c][h] = MultiplyAddPairs(sum[c][h], p[c][h], Load(scale + h * kLanes));
-          } else {
-            sum[c][h] = _mm512_add_epi32(sum[c][h], _mm512_mullo_epi32(p[c][h], Load(scale + h * kLanes)));
+          p[c][0] = p[c][1] = Plan::kOffset == 0 ? _mm512_setzero_si512()
+                                                 : Set(starts[c * 64 + first / kStartEvery<Plan::kRun>]);
+        }
+        Dot<C, Plan::kRun / 4>(codes + first * kRows, x.q + first, x.q_stride, p);
+        for (int h = 0; h < kRegisters; ++h) {
+          for (int c = 0; c < C; ++c) {
+            if constexpr (Plan::kFolded) {
+              sum[c][h] = p[c][h];
+            } else if constexpr (Plan::kHalves) {
+              sum[c][h] = MultiplyAddPairs(sum[c][h], p[c][h], Load(scales + h * kLanes));
+            } else {
+              sum[c][h] = _mm512_add_epi32(sum[c][h], _mm512_mullo_epi32(p[c][h], Load(scales + h * kLanes)));
+            }
           }
         }
       }
     }
     for (int c = 0; c < C; ++c) {
-      for (int h = 0; h < kRegisters; ++h) isum[c][h] = sum[c][h];
+      for (int h = 0; h < kRegisters; ++h) Store(scratch.isum + c * kRows + h * kLanes, sum[c][h]);
     }
   }
 
@@ -148,12 +160,9 @@ struct BatchAvx512Vnni {
     Dot<C, 8>(codes, q, q_stride, isum);
   }
 
-  // acc + a · b, summed over fours of bytes, a unsigned; over pairs of int16.
-  // In assembly: GCC 12 copies every accumulator of its intrinsics twice for each turn of a loop.
-  static inline I MultiplyAddBytes(I acc, I a, I b) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
-    return acc;
-  }
+  // In assembly: GCC 12 copies every accumulator of its intrinsics twice for each turn of a loop, and moves
+  // broadcasts far ahead, which takes all registers.
+  // acc + a · b, summed over pairs of int16.
   static inline I MultiplyAddPairs(I acc, I a, I b) {
     asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
     return acc;
@@ -175,21 +184,27 @@ struct BatchAvx512Vnni {
   // p += the products of 4 · kSteps codes of each row with C activation rows.
   template <int C, int kSteps>
   static inline void Dot(const uint8_t* codes, const int8_t* q, int64_t q_stride, I p[C][kRegisters]) {
-    constexpr int kUnrolled = kSteps < 8 ? kSteps : 8;
-    for (int first = 0; first < kSteps;
-         first += kUnrolled, codes += kUnrolled * kRows * 4, q += kUnrolled * 4) {
+    constexpr int kUnrolled = kSteps < 4 ? kSteps : 4;
+    const int8_t* row[C];
+    for (int c = 0; c < C; ++c) row[c] = q + c * q_stride;
+    for (int first = 0; first < kSteps; first += kUnrolled, codes += kUnrolled * kRows * 4) {
       for (int s = 0; s < kUnrolled; ++s) {
         const I w0 = _mm512_load_si512(codes + s * (kRows * 4));
         const I w1 = _mm512_load_si512(codes + s * (kRows * 4) + 64);
-        for (int c = 0; c < C; ++c) {
-          int32_t four;
-          std::memcpy(&four, q + c * q_stride + s * 4, sizeof(four));
-          const I x = _mm512_set1_epi32(four);
-          p[c][0] = MultiplyAddBytes(p[c][0], w0, x);
-          p[c][1] = MultiplyAddBytes(p[c][1], w1, x);
-        }
+        for (int c = 0; c < C; ++c) MultiplyAddBytes(p[c], w0, w1, row[c] + s * 4);
       }
+      for (int c = 0; c < C; ++c) row[c] += kUnrolled * 4;
     }
+  }
+
+  // p[h] += the products of four codes of each row, unsigned, with four activations.
+  static inline void MultiplyAddBytes(I p[kRegisters], I w0, I w1, const int8_t* q) {
+    I p0 = p[0], p1 = p[1], x;
+    asm("vpbroadcastd %3, %2\n\tvpdpbusd %2, %4, %0\n\tvpdpbusd %2, %5, %1"
+        : "+v"(p0), "+v"(p1), "=&v"(x)
+        : "m"(*reinterpret_cast<const int8_t(*)[4]>(q)), "v"(w0), "v"(w1));
+    p[0] = p0;
+    p[1] = p1;
   }
 
   // Elements from one start to the next; those of runs of 8 have 64 bits.
@@ -198,15 +213,15 @@ struct BatchAvx512Vnni {
 
   // starts[run] = factor · the sum of the activations of a run, for a block.
   template <int kRun>
-  static inline void SetStarts(const int8_t* q, const int16_t* sums, int factor, int32_t starts[64]) {
+  static inline void SetStarts(const int8_t* q, const int16_t* sums, int factor, int32_t* starts) {
     const I factors = Set(factor & 0xffff);
     if constexpr (kRun == 8) {
+      // Bytes raised by 128, which are summed without a sign.
+      const I excess = _mm512_set1_epi64(-factor * 8 * 128);
       for (int i = 0; i < 256; i += 64) {
-        // Bytes raised by 128, which are summed without a sign.
         const I raised = _mm512_xor_si512(_mm512_loadu_si512(q + i), _mm512_set1_epi8(-128));
-        const I sum =
-            _mm512_sub_epi64(_mm512_sad_epu8(raised, _mm512_setzero_si512()), _mm512_set1_epi64(8 * 128));
-        _mm512_store_si512(starts + i / 4, _mm512_madd_epi16(sum, factors));
+        const I sum = _mm512_sad_epu8(raised, _mm512_setzero_si512());
+        _mm512_store_si512(starts + i / 4, MultiplyAddPairs(excess, sum, factors));
       }
     } else if constexpr (kRun == 16) {
       _mm512_store_si512(starts, _mm512_madd_epi16(_mm512_cvtepi16_epi32(Load256(sums)), factors));

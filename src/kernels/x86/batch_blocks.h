@@ -8,17 +8,22 @@
 namespace sluice::kernels {
 namespace {
 
-// Blocks lie in the panel chain by chain, as tiles go through them: so their accumulators stay in registers
-// and the panel is read in order.
-struct ChainOrder {
-  int blocks;
-  int full;  // blocks that every chain has
-  int more;  // chains that have one more
+// The blocks of a stretch lie in the panel chain by chain, as tiles go through them: so their accumulators
+// stay in registers and the panel is read in order. A stretch is short enough for the activations of a tile
+// to stay in the L1 cache.
+struct Stretch {
+  static constexpr int kMostBlocks = 64;
 
-  explicit inline ChainOrder(int n) : blocks(n), full(n / 8), more(n % 8) {}
-  inline int Begin(int chain) const { return chain * full + (chain < more ? chain : more); }
-  // Of blocks that are not there: behind all.
-  inline int Position(int block) const { return block < blocks ? Begin(block % 8) + block / 8 : blocks; }
+  int first;  // block of the panel
+  int blocks;
+
+  inline Stretch(int begin, int end)
+      : first(begin), blocks(end - begin < kMostBlocks ? end - begin : kMostBlocks) {}
+  // Where the blocks of a chain begin in the panel; those of chain 8 would behind the last.
+  inline int Begin(int chain) const {
+    const int more = blocks % 8;  // chains that have one more than the others
+    return first + chain * (blocks / 8) + (chain < more ? chain : more);
+  }
 };
 
 template <class Ops, class Format>
@@ -30,12 +35,14 @@ struct BlockFamily {
   static constexpr int kChains = 8;
 
   inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
-    const ChainOrder order(n / 32);
     const size_t start = static_cast<size_t>(first / 32) * Format::kBytes;
     for (int k = 0; k < n / 32; k += kChains) {
       const int count = n / 32 - k < kChains ? n / 32 - k : kChains;
-      size_t at[kChains];  // where the blocks go
-      for (int i = 0; i < kChains; ++i) at[i] = static_cast<size_t>(order.Position(k + i)) * kRows;
+      const Stretch stretch(k / Stretch::kMostBlocks * Stretch::kMostBlocks, n / 32);
+      size_t at[kChains];  // where the blocks go; those that are not there, behind all
+      for (int i = 0; i < kChains; ++i) {
+        at[i] = static_cast<size_t>(i < count ? stretch.Begin(i) + (k - stretch.first) / 8 : n / 32) * kRows;
+      }
       for (int r = 0; r < kRows; ++r) {
         const std::byte* block = rows.row[r] + start + static_cast<size_t>(k) * Format::kBytes;
         for (int i = 0; i < count; ++i, block += Format::kBytes) {
@@ -56,34 +63,38 @@ struct BlockFamily {
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     alignas(64) int32_t xsums[C][kPartColumns / 32];
     for (int c = 0; c < C; ++c) SumsOf32(x.sums + c * x.sums_stride, n / 32, xsums[c]);
-    KeepInMemory(xsums);
-    const ChainOrder order(n / 32);
-    for (int chain = 0; chain < kChains; ++chain) {
-      F acc[C][Ops::kRegisters];
-      for (int c = 0; c < C; ++c) {
-        for (int h = 0; h < Ops::kRegisters; ++h) acc[c][h] = Ops::Load(Sum(sums, c, chain, h));
-      }
-      for (int p = order.Begin(chain), k = chain; p < order.Begin(chain + 1); ++p, k += kChains) {
-        I isum[C][Ops::kRegisters];
+    KeepInMemory();
+    for (int begin = 0; begin < n / 32; begin += Stretch::kMostBlocks) {
+      const Stretch stretch(begin, n / 32);
+      for (int chain = 0; chain < kChains; ++chain) {
+        F acc[C][Ops::kRegisters];
         for (int c = 0; c < C; ++c) {
-          for (int h = 0; h < Ops::kRegisters; ++h) isum[c][h] = Ops::Set(Format::kHasMin ? 0 : xsums[c][k]);
+          for (int h = 0; h < Ops::kRegisters; ++h) acc[c][h] = Ops::Load(Sum(sums, c, chain, h));
         }
-        Ops::template SmallBlockSums<C, Format>(scratch.codes + static_cast<size_t>(p) * 32 * kRows,
-                                                x.q + k * 32, x.q_stride, isum);
-        for (int h = 0; h < Ops::kRegisters; ++h) {
-          const F d = Ops::Load(scratch.d + p * kRows + h * Ops::kLanes);
+        for (int p = stretch.Begin(chain), k = stretch.first + chain; p < stretch.Begin(chain + 1);
+             ++p, k += kChains) {
+          I isum[C][Ops::kRegisters];
           for (int c = 0; c < C; ++c) {
-            const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
-            acc[c][h] = Ops::Fma(Ops::Multiply(d, dx), Ops::ToFloat(isum[c][h]), acc[c][h]);
-            if constexpr (Format::kHasMin) {
-              const F m = Ops::Load(scratch.dmin + p * kRows + h * Ops::kLanes);
-              acc[c][h] = Ops::Fma(Ops::Multiply(m, dx), Ops::ToFloat(Ops::Set(xsums[c][k])), acc[c][h]);
+            for (int h = 0; h < Ops::kRegisters; ++h)
+              isum[c][h] = Ops::Set(Format::kHasMin ? 0 : xsums[c][k]);
+          }
+          Ops::template SmallBlockSums<C, Format>(scratch.codes + static_cast<size_t>(p) * 32 * kRows,
+                                                  x.q + k * 32, x.q_stride, isum);
+          for (int h = 0; h < Ops::kRegisters; ++h) {
+            const F d = Ops::Load(scratch.d + p * kRows + h * Ops::kLanes);
+            for (int c = 0; c < C; ++c) {
+              const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
+              acc[c][h] = Ops::Fma(Ops::Multiply(d, dx), Ops::ToFloat(isum[c][h]), acc[c][h]);
+              if constexpr (Format::kHasMin) {
+                const F m = Ops::Load(scratch.dmin + p * kRows + h * Ops::kLanes);
+                acc[c][h] = Ops::Fma(Ops::Multiply(m, dx), Ops::ToFloat(Ops::Set(xsums[c][k])), acc[c][h]);
+              }
             }
           }
         }
-      }
-      for (int c = 0; c < C; ++c) {
-        for (int h = 0; h < Ops::kRegisters; ++h) Ops::Store(Sum(sums, c, chain, h), acc[c][h]);
+        for (int c = 0; c < C; ++c) {
+          for (int h = 0; h < Ops::kRegisters; ++h) Ops::Store(Sum(sums, c, chain, h), acc[c][h]);
+        }
       }
     }
   }

@@ -105,6 +105,9 @@ struct SuperFamily {
   // Codes too large by an offset count as a minimum of offset · scale, where block sums don't see to it.
   static constexpr int kOffset = Ops::kExactSums || Reader::kSigned ? 0 : Reader::kOffset;
   static constexpr bool kHasMinSums = Reader::kHasMin || kOffset != 0;
+  // By how much block sums treat codes as too large that are not.
+  static constexpr int kCentre = Ops::template kCentre<Reader>;
+  static_assert(kCentre == 0 || kGroups == 8);  // pairs of scales lie behind those of minimums
 
   inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
     const size_t start = static_cast<size_t>(first / 256) * kBytes;
@@ -134,22 +137,32 @@ struct SuperFamily {
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     for (int k = 0; k < n / 256; ++k) {
       const TileInput block = x.From(k, 256);
-      I isum[C][Ops::kRegisters];
-      Ops::template BlockSums<C, Reader>(scratch.codes + static_cast<size_t>(k) * 256 * kRows,
-                                         scratch.scales + static_cast<size_t>(k) * 16 * kRows, block, isum);
-      I msum[C][Ops::kRegisters];
-      if constexpr (kHasMinSums) MinSums<C>(scratch.mins + static_cast<size_t>(k) * 8 * kRows, block, msum);
+      Ops::template BlockSums<C, Reader>(scratch, k, block);
+      if constexpr (kHasMinSums && kGroups == 8) {
+        for (int c = 0; c < C; ++c) SumsOf32(block.sums + c * x.sums_stride, scratch.sums_of_32 + c * 8);
+        KeepInMemory();
+      }
+      const int16_t* const xsums = kGroups == 8 ? scratch.sums_of_32 : block.sums;
+      const int64_t stride = kGroups == 8 ? 8 : x.sums_stride;
       for (int h = 0; h < Ops::kRegisters; ++h) {
         const int at = k * kRows + h * Ops::kLanes;
+        const int32_t* const pairs = scratch.mins + static_cast<size_t>(k) * 8 * kRows + h * Ops::kLanes;
+        I total[C], msum[C];
+        for (int c = 0; c < C; ++c) {
+          total[c] = Ops::Load(scratch.isum + c * kRows + h * Ops::kLanes);
+          msum[c] = Ops::Set(0);
+        }
+        if constexpr (kHasMinSums) AddPairs<C>(pairs, xsums, stride, msum);
+        if constexpr (kCentre != 0) AddPairs<C>(pairs + kPairs * kRows, xsums, stride, total);
         for (int c = 0; c < C; ++c) {
           const F dx = Ops::Set(block.scale[c * x.scale_stride]);
           float* const sum = sums + c * kRows + h * Ops::kLanes;
-          if constexpr (kOffset != 0) isum[c][h] = Ops::Subtract(isum[c][h], msum[c][h]);
-          F acc = Ops::Fma(Ops::Multiply(Ops::Load(scratch.d + at), dx), Ops::ToFloat(isum[c][h]),
-                           Ops::Load(sum));
+          if constexpr (kOffset != 0) total[c] = Ops::Subtract(total[c], msum[c]);
+          F acc =
+              Ops::Fma(Ops::Multiply(Ops::Load(scratch.d + at), dx), Ops::ToFloat(total[c]), Ops::Load(sum));
           if constexpr (Reader::kHasMin) {
             const F dmin = Ops::Multiply(Ops::Load(scratch.dmin + at), dx);
-            acc = Ops::FmaNegative(dmin, Ops::ToFloat(msum[c][h]), acc);
+            acc = Ops::FmaNegative(dmin, Ops::ToFloat(msum[c]), acc);
           }
           Ops::Store(sum, acc);
         }
@@ -181,32 +194,29 @@ struct SuperFamily {
     if constexpr (Reader::kHasMin && kGroups == 16) {
       Ops::Transpose(scratch.block_mins + r * 16, 64, 16, column);
     }
-    // Pairs of int16, of groups 2i and 2i + 1.
     int32_t* const to = scratch.mins + static_cast<size_t>(k) * 8 * kRows + r;
+    StorePairs(mins, kOffset, to);
+    if constexpr (kCentre != 0) StorePairs(columns, kCentre, to + kPairs * kRows);
+  }
+
+  // Pairs of int16 of groups 2i and 2i + 1, times `factor` unless it is 0.
+  static inline void StorePairs(const int32_t* of_groups, int factor, int32_t* to) {
     for (int i = 0; i < kPairs; ++i) {
-      const int32_t* const low = mins + 2 * i * Ops::kLanes;
+      const int32_t* const low = of_groups + 2 * i * Ops::kLanes;
       const I pair = Ops::Pair(Ops::Load(low), Ops::Load(low + Ops::kLanes));
-      Ops::Store(to + i * kRows, kOffset == 0 ? pair : Ops::MultiplyHalves(pair, kOffset));
+      Ops::Store(to + i * kRows, factor == 0 ? pair : Ops::MultiplyHalves(pair, factor));
     }
   }
 
-  // The sums over groups of minimum · Σ q.
+  // acc[c] += the sum over groups of what `pairs` has for each · Σ q.
   template <int C>
-  static inline void MinSums(const int32_t* mins, const TileInput& x, I msum[C][Ops::kRegisters]) {
-    alignas(16) int16_t of_32[C][8];
-    for (int c = 0; c < C; ++c) {
-      if constexpr (kGroups == 8) SumsOf32(x.sums + c * x.sums_stride, of_32[c]);
-      for (int h = 0; h < Ops::kRegisters; ++h) msum[c][h] = Ops::Set(0);
-    }
-    KeepInMemory(of_32);
+  static inline void AddPairs(const int32_t* pairs, const int16_t* xsums, int64_t stride, I acc[C]) {
     for (int i = 0; i < kPairs; ++i) {
+      const I weights = Ops::Load(pairs + i * kRows);
       for (int c = 0; c < C; ++c) {
-        int32_t pair;
-        std::memcpy(&pair, (kGroups == 8 ? of_32[c] : x.sums + c * x.sums_stride) + 2 * i, sizeof(pair));
-        for (int h = 0; h < Ops::kRegisters; ++h) {
-          msum[c][h] = Ops::MultiplyAddPairs(msum[c][h], Ops::Load(mins + i * kRows + h * Ops::kLanes),
-                                             Ops::Set(pair));
-        }
+        int32_t x;
+        std::memcpy(&x, xsums + c * stride + 2 * i, sizeof(x));
+        acc[c] = Ops::MultiplyAddPairs(acc[c], weights, Ops::Set(x));
       }
     }
   }
