@@ -2,6 +2,7 @@
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/batch_avx2.h"
 #include "kernels/x86/batch_blocks.h"
+#include "kernels/x86/batch_nvfp4.h"
 #include "kernels/x86/batch_plain.h"
 #include "kernels/x86/batch_super.h"
 #include "kernels/x86/grids.h"
@@ -34,6 +35,7 @@ void BatchIQ1_M(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<A
 void BatchTQ1_0(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperTQ1_0>>(args); }
 void BatchTQ2_0(const MatmulArgs& args) { MatmulSuperBatch<BatchAvx2, Reader16<Avx2, SuperTQ2_0>>(args); }
 
+void BatchNVFP4(const MatmulArgs& args) { MatmulNvfp4Batch<BatchAvx2>(args); }
 void BatchQ2_0(const MatmulArgs& args) { MatmulPlainBatch<BatchAvx2, PlainQ2_0>(args); }
 void BatchQ1_0(const MatmulArgs& args) { MatmulPlainBatch<BatchAvx2, PlainQ1_0>(args); }
 

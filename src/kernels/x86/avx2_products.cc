@@ -76,7 +76,7 @@ void MatmulTQ2_0(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx2, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
 
-void MatmulNVFP4(const MatmulArgs& args) { MatmulNvfp4<Avx2>(args); }
+void MatmulNVFP4(const MatmulArgs& args) { ByBatch(args, MatmulNvfp4<Avx2>, BatchNVFP4); }
 void MatmulQ2_0(const MatmulArgs& args) { ByBatch(args, MatmulPlainPanels<Avx2, PlainQ2_0>, BatchQ2_0); }
 void MatmulQ1_0(const MatmulArgs& args) { ByBatch(args, MatmulPlainPanels<Avx2, PlainQ1_0>, BatchQ1_0); }
 

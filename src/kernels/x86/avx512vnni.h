@@ -62,6 +62,7 @@ void BatchIQ1_S(const MatmulArgs& args);
 void BatchIQ1_M(const MatmulArgs& args);
 void BatchTQ1_0(const MatmulArgs& args);
 void BatchTQ2_0(const MatmulArgs& args);
+void BatchNVFP4(const MatmulArgs& args);
 void BatchQ2_0(const MatmulArgs& args);
 void BatchQ1_0(const MatmulArgs& args);
 

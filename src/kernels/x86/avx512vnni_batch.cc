@@ -2,6 +2,7 @@
 #include "kernels/x86/avx512vnni.h"
 #include "kernels/x86/batch_avx512vnni.h"
 #include "kernels/x86/batch_blocks.h"
+#include "kernels/x86/batch_nvfp4.h"
 #include "kernels/x86/batch_plain.h"
 #include "kernels/x86/batch_super.h"
 #include "kernels/x86/grids.h"
@@ -64,6 +65,7 @@ void BatchTQ2_0(const MatmulArgs& args) {
   MatmulSuperBatch<BatchAvx512Vnni, Reader16<Avx512Vnni, SuperTQ2_0>>(args);
 }
 
+void BatchNVFP4(const MatmulArgs& args) { MatmulNvfp4Batch<BatchAvx512Vnni>(args); }
 void BatchQ2_0(const MatmulArgs& args) { MatmulPlainBatch<BatchAvx512Vnni, PlainQ2_0>(args); }
 void BatchQ1_0(const MatmulArgs& args) { MatmulPlainBatch<BatchAvx512Vnni, PlainQ1_0>(args); }
 

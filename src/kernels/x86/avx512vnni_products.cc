@@ -94,7 +94,7 @@ void MatmulTQ2_0(const MatmulArgs& args) {
   ByBatch(args, MatmulPanels<Avx512Vnni, SuperTQ2_0, Header16>, BatchTQ2_0);
 }
 
-void MatmulNVFP4(const MatmulArgs& args) { MatmulNvfp4<Avx512Vnni>(args); }
+void MatmulNVFP4(const MatmulArgs& args) { ByBatch(args, MatmulNvfp4<Avx512Vnni>, BatchNVFP4); }
 void MatmulQ2_0(const MatmulArgs& args) {
   ByBatch(args, MatmulPlainPanels<Avx512Vnni, PlainQ2_0>, BatchQ2_0);
 }

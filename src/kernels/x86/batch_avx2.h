@@ -72,11 +72,11 @@ struct BatchAvx2 {
     for (int c = 0; c < C; ++c) Store(scratch.isum + c * kRows, isum[c][0]);
   }
 
-  // Adds to the integer sums of a block of 32 what codes as they are stored give.
-  template <int C, class Format>
+  // Adds to the integer sums of a block of kLength what codes as they are stored give.
+  template <int C, class Format, int kLength = 32>
   static inline void SmallBlockSums(const uint8_t* codes, const int8_t* q, int64_t q_stride,
                                     I isum[C][kRegisters]) {
-    AddGroup<C, Format, 32>(codes, q, q_stride, _mm256_set1_epi16(1), isum);
+    AddGroup<C, Format, kLength>(codes, q, q_stride, _mm256_set1_epi16(1), isum);
   }
 
   // 8 rows of `n` 32-bit items, `stride` bytes apart → n columns; column(c) is where column c goes.

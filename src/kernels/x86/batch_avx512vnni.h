@@ -153,11 +153,11 @@ struct BatchAvx512Vnni {
     }
   }
 
-  // Adds to the integer sums of a block of 32 what codes as they are stored give.
-  template <int C, class Format>
+  // Adds to the integer sums of a block of kLength what codes as they are stored give.
+  template <int C, class Format, int kLength = 32>
   static inline void SmallBlockSums(const uint8_t* codes, const int8_t* q, int64_t q_stride,
                                     I isum[C][kRegisters]) {
-    Dot<C, 8>(codes, q, q_stride, isum);
+    Dot<C, kLength / 4>(codes, q, q_stride, isum);
   }
 
   // In assembly: GCC 12 copies every accumulator of its intrinsics twice for each turn of a loop, and moves

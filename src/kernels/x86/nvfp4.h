@@ -41,6 +41,15 @@ inline __m256 GroupScales(const std::byte* blocks) {
   return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p119f));
 }
 
+// The same for one group.
+inline float GroupScale(std::byte scale) {
+  const uint32_t byte = static_cast<uint8_t>(scale);
+  const uint32_t bits = byte == 0x7f ? 0 : (byte & 0x7f) << 20;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value * 0x1p119f;
+}
+
 // Adds the eight groups of two blocks to the eight chains.
 template <class Isa>
 inline __m256 AddTwoBlocks(const std::byte* blocks, const EightGroups& x, __m256 chains) {
