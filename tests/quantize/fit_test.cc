@@ -171,8 +171,8 @@ TEST_F(FitTest, PredictionsAreScaledByWhatAllCostTogether) {
   FitOptions options = Options(Times(1.2));
   const FitReport additive = Fitted(options);
   EXPECT_NEAR(additive.together, 1, 1e-9);
-  options.measure =
-      [this, measure = options.measure](std::span<const gguf::Replacement> replacements) -> Result<double> {
+  options.measure = [measure =
+                         options.measure](std::span<const gguf::Replacement> replacements) -> Result<double> {
     SLUICE_TRY_ASSIGN(const double kl, measure(replacements));
     return replacements[0].tensors.size() > 1 ? 1.25 * kl : kl;
   };
@@ -189,8 +189,8 @@ TEST_F(FitTest, WhereCostsDoNotAddUpMatricesAreMeasuredAmongTheOthers) {
   const std::string later = "blk.2.ffn_down.weight";
   costs_[later] = 0;
   const FitReport alone = Fitted(options);
-  options.measure = [this, &later, measure = options.measure](
-                        std::span<const gguf::Replacement> replacements) -> Result<double> {
+  options.measure =
+      [&later, measure = options.measure](std::span<const gguf::Replacement> replacements) -> Result<double> {
     SLUICE_TRY_ASSIGN(const double kl, measure(replacements));
     const std::vector<std::string>& names = replacements[0].tensors;
     return names.size() > 1 && std::ranges::find(names, later) != names.end() ? kl + 0.5 : kl;
