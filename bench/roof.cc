@@ -6,7 +6,7 @@
 //   decode    one activation row against weights in memory on huge pages: GB of weights per second, and the
 //   share of
 //             what memory reads
-//   prefill   a batch of 128 against weights in the cache: GMAC per second, and the share of the arithmetic
+//   prefill   a batch of 512 against weights in the cache: GMAC per second, and the share of the arithmetic
 //   peak
 //
 // Every figure is the median of kRepetitions, each beside a reading of its roof right before.
@@ -35,8 +35,8 @@ constexpr uint64_t kWeightBytes = uint64_t{1} << 29;
 constexpr int64_t kUnitBytes = 512 * 1024;  // as ops/linear.cc cuts them
 constexpr int64_t kColumns = 4096;
 constexpr int64_t kPrefillRows = 256;
-constexpr int64_t kPrefillBatch = 128;
-constexpr int kPrefillCalls = 4;  // for each worker
+constexpr int64_t kPrefillBatch = 512;
+constexpr int kPrefillCalls = 1;  // for each worker
 constexpr int kRepetitions = 5;
 constexpr double kGiga = 1e9;
 
