@@ -83,8 +83,8 @@ struct PanelScratch {
   // of a block therefore lies far behind the beginning of a page, where the codes of the next block begin.
   static constexpr size_t kPage = 4096;
   static constexpr size_t kTileOffset = kPage - kStarts - 2 * kIsum;
-  static_assert(2 * kPage + kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear + 2 * kBlock +
-                    kSumsOf32 + kStarts + kIsum <=
+  static_assert(2 * kPage + kTileOffset + kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear +
+                    2 * kBlock + kSumsOf32 + kStarts + kIsum <=
                 kMatmulScratchBytes);
 
   explicit inline PanelScratch(std::byte* p) {

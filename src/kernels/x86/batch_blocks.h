@@ -35,26 +35,16 @@ struct BlockFamily {
   static constexpr int kChains = 8;
 
   inline void Unpack(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t first, int n) const {
-    const size_t start = static_cast<size_t>(first / 32) * Format::kBytes;
-    for (int k = 0; k < n / 32; k += kChains) {
-      const int count = n / 32 - k < kChains ? n / 32 - k : kChains;
-      const Stretch stretch(k / Stretch::kMostBlocks * Stretch::kMostBlocks, n / 32);
-      size_t at[kChains];  // where the blocks go; those that are not there, behind all
-      for (int i = 0; i < kChains; ++i) {
-        at[i] = static_cast<size_t>(i < count ? stretch.Begin(i) + (k - stretch.first) / 8 : n / 32) * kRows;
-      }
-      for (int r = 0; r < kRows; ++r) {
-        const std::byte* block = rows.row[r] + start + static_cast<size_t>(k) * Format::kBytes;
-        for (int i = 0; i < count; ++i, block += Format::kBytes) {
-          ReadCodes(block, scratch.linear + r * 256 + i * 32);
-          scratch.d[at[i] + r] = Format::Scale(block);
-          if constexpr (Format::kHasMin) scratch.dmin[at[i] + r] = Format::Minimum(block);
-        }
-      }
-      for (int r = 0; r < kRows; r += Ops::kLanes) {
-        Ops::Transpose(scratch.linear + r * 256, 256, count * 8, [&](int c) {
-          return scratch.codes + at[c / 8] * 32 + static_cast<size_t>(c % 8 * kRows + r) * 4;
-        });
+    for (int begin = 0; begin < n / 32; begin += Stretch::kMostBlocks) {
+      const Stretch stretch(begin, n / 32);
+      size_t at[kChains];  // where the next block of each chain goes
+      for (int i = 0; i < kChains; ++i) at[i] = static_cast<size_t>(stretch.Begin(i)) * kRows;
+      for (int k = 0; k < stretch.blocks; k += kChains) {
+        const int count = stretch.blocks - k < kChains ? stretch.blocks - k : kChains;
+        // Blocks that are not there go behind all.
+        for (int i = count; i < kChains; ++i) at[i] = static_cast<size_t>(n / 32) * kRows;
+        UnpackBlocks(scratch, rows, first / 32 + begin + k, count, at);
+        for (size_t& place : at) place += kRows;
       }
     }
   }
@@ -111,6 +101,25 @@ struct BlockFamily {
   }
 
  private:
+  // Blocks block … block + count − 1 of the rows → places at[0 … count).
+  static inline void UnpackBlocks(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t block,
+                                  int count, const size_t at[kChains]) {
+    const size_t start = static_cast<size_t>(block) * Format::kBytes;
+    for (int r = 0; r < kRows; ++r) {
+      const std::byte* p = rows.row[r] + start;
+      for (int i = 0; i < count; ++i, p += Format::kBytes) {
+        ReadCodes(p, scratch.linear + r * 256 + i * 32);
+        scratch.d[at[i] + r] = Format::Scale(p);
+        if constexpr (Format::kHasMin) scratch.dmin[at[i] + r] = Format::Minimum(p);
+      }
+    }
+    for (int r = 0; r < kRows; r += Ops::kLanes) {
+      Ops::Transpose(scratch.linear + r * 256, 256, count * 8, [&](int c) {
+        return scratch.codes + at[c / 8] * 32 + static_cast<size_t>(c % 8 * kRows + r) * 4;
+      });
+    }
+  }
+
   static inline float* Sum(float* sums, int c, int chain, int h) {
     return sums + (c * kChains + chain) * kRows + h * Ops::kLanes;
   }
