@@ -19,14 +19,16 @@ session::SessionOptions SessionOptionsFor(const plan::Plan& plan, const Conversa
   const int64_t context = options.window != 0           ? options.window + options.sinks
                           : options.context_length != 0 ? options.context_length
                                                         : plan.kv.context_length;
-  return {.context_length = context,
-          .batch = std::min(options.batch.value_or(plan.kv.batch), context),
-          .k_type = options.k_type.value_or(plan.kv.k_type),
-          .v_type = options.v_type.value_or(plan.kv.v_type),
-          .rotate = options.rotate,
-          .fusion = options.fusion,
-          .overflow = options.overflow,
-          .sinks = options.sinks};
+  session::SessionOptions session{.kv = plan.kv, .fusion = options.fusion};
+  session.kv.context_length = context;
+  session.kv.batch = std::min(options.batch.value_or(plan.kv.batch), context);
+  session.kv.k_type = options.k_type.value_or(plan.kv.k_type);
+  session.kv.v_type = options.v_type.value_or(plan.kv.v_type);
+  session.kv.rotate = options.rotate;
+  session.kv.sequences = 1;
+  session.kv.overflow = options.overflow;
+  session.kv.sinks = options.sinks;
+  return session;
 }
 
 // What to try when `options` are more than the ledger has left.
@@ -35,10 +37,10 @@ std::string NextStep(const Engine& engine, const Model& model, session::SessionO
   const auto bytes = [&] { return session::Session::Bytes(model.parts(), options, engine.threads()); };
   const uint64_t accounted = ledger.total_bytes() - plan::UnaccountedWithin(ledger.budget_bytes) + bytes();
   const std::string budget = FormatBytes(accounted + plan::UnaccountedBytes(accounted));
-  while (options.context_length > kv::kPagePositions && bytes() > ledger.available_bytes())
-    options.context_length /= 2;
+  while (options.kv.context_length > kv::kPagePositions && bytes() > ledger.available_bytes())
+    options.kv.context_length /= 2;
   if (bytes() > ledger.available_bytes()) return fmt::format("it takes a budget of {}", budget);
-  return fmt::format("it takes a budget of {}, or a context of {} tokens", budget, options.context_length);
+  return fmt::format("it takes a budget of {}, or a context of {} tokens", budget, options.kv.context_length);
 }
 
 }  // namespace
@@ -89,7 +91,7 @@ Result<std::unique_ptr<Conversation>> Conversation::Create(const Engine& engine,
     Error error = std::move(session).error();
     if (error.code == ErrorCode::kDoesNotFit) {
       error.message =
-          fmt::format("a context of {} tokens does not fit: {}; {}", session_options.context_length,
+          fmt::format("a context of {} tokens does not fit: {}; {}", session_options.kv.context_length,
                       error.message, NextStep(engine, *model, session_options));
     }
     return error;
@@ -107,7 +109,7 @@ kv::Overflow Conversation::overflow() const { return impl_->session->overflow();
 
 Status Conversation::GoesOn(const Model& model) {
   return session::Session::CheckOverflow(
-      model.parts(), {.context_length = plan::kSmallestContext, .overflow = kv::Overflow::kWindow});
+      model.parts(), {.kv = {.context_length = plan::kSmallestContext, .overflow = kv::Overflow::kWindow}});
 }
 
 Status Conversation::Save(const std::string& path) {

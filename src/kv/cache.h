@@ -48,6 +48,20 @@ enum class Overflow : uint8_t {
   kHeavy,   // and those in between that have drawn the most attention (heavy_set.h)
 };
 
+// What is chosen about a cache; its layers come from the model.
+struct Settings {
+  // Most positions that a sequence holds, or, unless overflow is kStop, that a query sees.
+  int64_t context_length = 0;
+  KvType k_type = KvType::kF16;
+  KvType v_type = KvType::kF16;
+  bool rotate = true;   // rows of low-bit types before they are quantised; see Rotated
+  int64_t batch = 512;  // most positions that a sequence grows by in one pass
+  int sequences = 1;    // of full length
+  Overflow overflow = Overflow::kStop;
+  int64_t sinks = 4;                    // first positions that stay visible (kWindow, kHeavy)
+  int64_t checkpoint_positions = 1024;  // CacheConfig::checkpoint_positions
+};
+
 struct CacheConfig {
   std::vector<LayerShape> layers;
   KvType k_type = KvType::kF16;

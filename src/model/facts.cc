@@ -52,10 +52,11 @@ std::vector<plan::KvLayers> KvLayersOf(const Config& config) {
 
 }  // namespace
 
-kv::CacheConfig CacheConfigFor(const Config& config, const plan::KvSettings& settings) {
+kv::CacheConfig CacheConfigFor(const Config& config, const kv::Settings& settings) {
   return {.layers = CacheLayers(config),
           .k_type = settings.k_type,
           .v_type = settings.v_type,
+          .rotate = settings.rotate,
           .context_length = settings.context_length,
           .n_sequences = settings.sequences,
           .overflow = settings.overflow,
@@ -88,10 +89,10 @@ Result<plan::ModelFacts> FactsOf(const Config& config, std::span<const gguf::Ten
   facts.weight_bytes = [places](const weights::StoreOptions& options) {
     return weights::PlanFootprint(places->weights.schedule, options);
   };
-  facts.kv_bytes = [places](const plan::KvSettings& settings) {
+  facts.kv_bytes = [places](const kv::Settings& settings) {
     return kv::CacheBytes(CacheConfigFor(places->config, settings));
   };
-  facts.activation_bytes = [places](const plan::KvSettings& settings, int workers, runtime::Fusion fusion) {
+  facts.activation_bytes = [places](const kv::Settings& settings, int workers, runtime::Fusion fusion) {
     return Forward::ActivationBytes(
         places->config, places->weights,
         {.max_batch = settings.batch, .context_length = settings.context_length, .fusion = fusion}, workers);

@@ -15,7 +15,7 @@
 namespace sluice::model {
 
 // The KV cache of a model.
-kv::CacheConfig CacheConfigFor(const Config& config, const plan::KvSettings& settings);
+kv::CacheConfig CacheConfigFor(const Config& config, const kv::Settings& settings);
 
 // `tokenizer_bytes`: what vocabulary and header take. Errors: those of BindDirectory.
 Result<plan::ModelFacts> FactsOf(const Config& config, std::span<const gguf::Tensor> tensors,

@@ -32,18 +32,6 @@ struct KvLayers {
   int64_t window = 0;        // 0: every position is kept
 };
 
-struct KvSettings {
-  int64_t context_length = 0;
-  kv::KvType k_type = kv::KvType::kF16;
-  kv::KvType v_type = kv::KvType::kF16;
-  int64_t batch = 1;
-  int sequences = 1;
-  // As kv::CacheConfig has them, and sessions by default.
-  kv::Overflow overflow = kv::Overflow::kStop;
-  int64_t sinks = 4;
-  int64_t checkpoint_positions = 1024;
-};
-
 struct ModelFacts {
   std::string name;
   std::string architecture;
@@ -61,8 +49,8 @@ struct ModelFacts {
   uint64_t tokenizer_bytes = 0;            // vocabulary and header
 
   std::function<weights::Footprint(const weights::StoreOptions&)> weight_bytes;
-  std::function<uint64_t(const KvSettings&)> kv_bytes;
-  std::function<uint64_t(const KvSettings&, int workers, runtime::Fusion)> activation_bytes;
+  std::function<uint64_t(const kv::Settings&)> kv_bytes;
+  std::function<uint64_t(const kv::Settings&, int workers, runtime::Fusion)> activation_bytes;
 
   // What one pass over the model reads.
   uint64_t swept_bytes() const {

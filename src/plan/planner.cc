@@ -40,7 +40,7 @@ std::string KvText(KvType k, KvType v) {
 // One way to run a model: what the ladder changes.
 struct Setting {
   Residency residency = Residency::kResident;
-  KvSettings kv;
+  kv::Settings kv;
 };
 
 class Planner {
@@ -57,7 +57,7 @@ class Planner {
     const uint64_t taken = request_.used_bytes + UnaccountedWithin(request_.budget_bytes);
     return request_.budget_bytes > taken ? request_.budget_bytes - taken : 0;
   }
-  uint64_t Activations(const KvSettings& kv) const {
+  uint64_t Activations(const kv::Settings& kv) const {
     return facts_.activation_bytes(kv, request_.threads, request_.fusion);
   }
   bool unlimited() const { return request_.budget_bytes == memory::Ledger::kUnlimited; }
@@ -129,14 +129,14 @@ std::array<uint64_t, memory::kAccountCount> Planner::Accounts(const Setting& set
 
 // One step of the ladder, the residency apart. False at its foot.
 bool Planner::StepDown(Setting& setting, int64_t context_floor) const {
-  KvSettings& kv = setting.kv;
+  kv::Settings& kv = setting.kv;
   if (request_.context_length == 0 && kv.context_length > context_floor) {
     kv.context_length = std::max(kv.context_length / 2, context_floor);
     kv.batch = std::min(kv.batch, kv.context_length);
     return true;
   }
   for (const KvTypes& types : kKvLadder) {
-    KvSettings lower = kv;
+    kv::Settings lower = kv;
     if (!request_.k_type) lower.k_type = types.k;
     if (!request_.v_type) lower.v_type = types.v;
     if (facts_.kv_bytes(lower) >= facts_.kv_bytes(kv)) continue;
@@ -165,7 +165,7 @@ Setting Planner::Lowest(Setting setting) const {
 
 void Planner::ShortenWhileStreaming(Setting& setting) const {
   if (request_.context_length != 0) return;
-  KvSettings& kv = setting.kv;
+  kv::Settings& kv = setting.kv;
   while (kv.context_length > kComfortableContext &&
          facts_.kv_bytes(kv) > request_.budget_bytes / kKvShareWhileStreaming)
     kv.context_length = std::max(kv.context_length / 2, kComfortableContext);
@@ -180,7 +180,7 @@ std::vector<std::string> Planner::Steps(const Setting& from, const Setting& to) 
                                 FormatBytes(facts_.kv_bytes(from.kv))));
   }
   if (to.kv.k_type != from.kv.k_type || to.kv.v_type != from.kv.v_type) {
-    KvSettings before = to.kv;
+    kv::Settings before = to.kv;
     before.k_type = from.kv.k_type;
     before.v_type = from.kv.v_type;
     steps.push_back(fmt::format("KV cache {} → {}: {} instead of {}", KvText(from.kv.k_type, from.kv.v_type),

@@ -50,7 +50,7 @@ struct Request {
 
 struct Plan {
   weights::StoreOptions store;                             // its residency is the plan's
-  KvSettings kv;                                           // context, types, batch, sequences
+  kv::Settings kv;                                         // context, types, batch, sequences
   std::array<uint64_t, memory::kAccountCount> accounts{};  // by memory::Account: what each will hold
   uint64_t unaccounted_bytes = 0;
   uint64_t used_bytes = 0;  // by others, in the ledger already

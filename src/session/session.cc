@@ -14,21 +14,9 @@ constexpr int64_t kMaxContext = int64_t{1} << 26;
 // Where the context may overflow: some days of reading without a break, and 16 MiB of tokens at the end.
 constexpr int64_t kMostEndlessTokens = int64_t{1} << 22;
 
-kv::CacheConfig CacheConfigFor(const model::Config& config, const SessionOptions& options) {
-  kv::CacheConfig cache =
-      model::CacheConfigFor(config, {.context_length = options.context_length,
-                                     .k_type = options.k_type,
-                                     .v_type = options.v_type,
-                                     .batch = options.batch,
-                                     .overflow = options.overflow,
-                                     .sinks = options.sinks,
-                                     .checkpoint_positions = options.checkpoint_positions});
-  cache.rotate = options.rotate;
-  return cache;
-}
-
 model::ForwardOptions ForwardOptionsFor(const SessionOptions& options) {
-  return {.max_batch = options.batch, .context_length = options.context_length, .fusion = options.fusion};
+  return {
+      .max_batch = options.kv.batch, .context_length = options.kv.context_length, .fusion = options.fusion};
 }
 
 }  // namespace
@@ -36,18 +24,18 @@ model::ForwardOptions ForwardOptionsFor(const SessionOptions& options) {
 Session::Session(const model::Model& model, const SessionOptions& options)
     : model_(model),
       options_(options),
-      most_tokens_(static_cast<size_t>(options.overflow == kv::Overflow::kStop
-                                           ? options.context_length
-                                           : std::max(kMostEndlessTokens, options.context_length))) {}
+      most_tokens_(static_cast<size_t>(options.kv.overflow == kv::Overflow::kStop
+                                           ? options.kv.context_length
+                                           : std::max(kMostEndlessTokens, options.kv.context_length))) {}
 
 uint64_t Session::Bytes(const model::Model& model, const SessionOptions& options, int workers) {
-  return kv::CacheBytes(CacheConfigFor(model.config(), options)) +
+  return kv::CacheBytes(model::CacheConfigFor(model.config(), options.kv)) +
          model::Forward::ActivationBytes(model.config(), model.weights(), ForwardOptionsFor(options),
                                          workers);
 }
 
 Status Session::CheckOverflow(const model::Model& model, const SessionOptions& options) {
-  if (options.overflow == kv::Overflow::kStop) return {};
+  if (options.kv.overflow == kv::Overflow::kStop) return {};
   const model::Config& config = model.config();
   if (const weights::Matrix& positions = model.weights().position_embedding; positions) {
     return Fail(ErrorCode::kUnsupported,
@@ -55,7 +43,7 @@ Status Session::CheckOverflow(const model::Model& model, const SessionOptions& o
                 "can't overflow",
                 positions.rows);
   }
-  const bool heavy = options.overflow == kv::Overflow::kHeavy;
+  const bool heavy = options.kv.overflow == kv::Overflow::kHeavy;
   if (heavy &&
       std::ranges::any_of(config.layers, [](const model::LayerConfig& layer) { return layer.window > 0; })) {
     return Fail(ErrorCode::kUnsupported,
@@ -66,43 +54,43 @@ Status Session::CheckOverflow(const model::Model& model, const SessionOptions& o
     return Fail(ErrorCode::kUnsupported,
                 "this model weighs tokens by their distance (ALiBi): heavy tokens can't be kept");
   }
-  if (heavy && options.context_length < kv::HeavyShape::kSmallestContext) {
+  if (heavy && options.kv.context_length < kv::HeavyShape::kSmallestContext) {
     return Fail(ErrorCode::kInvalidArgument,
-                "a context of {} tokens is too short to keep heavy ones; it takes {}", options.context_length,
-                kv::HeavyShape::kSmallestContext);
+                "a context of {} tokens is too short to keep heavy ones; it takes {}",
+                options.kv.context_length, kv::HeavyShape::kSmallestContext);
   }
-  const int64_t most_sinks = heavy ? options.context_length / 4 / 32 * 32 : options.context_length - 1;
-  if (options.sinks < 0 || options.sinks > most_sinks) {
+  const int64_t most_sinks = heavy ? options.kv.context_length / 4 / 32 * 32 : options.kv.context_length - 1;
+  if (options.kv.sinks < 0 || options.kv.sinks > most_sinks) {
     return Fail(ErrorCode::kInvalidArgument, "{} sinks in a context of {} tokens; expected 0 to {}",
-                options.sinks, options.context_length, most_sinks);
+                options.kv.sinks, options.kv.context_length, most_sinks);
   }
   return {};
 }
 
 Result<std::unique_ptr<Session>> Session::Create(const runtime::Context& context, const model::Model& model,
                                                  const SessionOptions& options) {
-  SLUICE_CHECK(options.context_length > 0 && options.batch > 0);
-  if (options.context_length > kMaxContext) {
+  SLUICE_CHECK(options.kv.context_length > 0 && options.kv.batch > 0);
+  if (options.kv.context_length > kMaxContext) {
     return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens; expected at most {}",
-                options.context_length, kMaxContext);
+                options.kv.context_length, kMaxContext);
   }
   // Learned positions end; rotated ones only get worse.
   if (const weights::Matrix& positions = model.weights().position_embedding;
-      positions && options.context_length > positions.rows) {
+      positions && options.kv.context_length > positions.rows) {
     return Fail(ErrorCode::kInvalidArgument, "a context of {} tokens, but this model knows only {} positions",
-                options.context_length, positions.rows);
+                options.kv.context_length, positions.rows);
   }
   SLUICE_TRY(CheckOverflow(model, options));
   std::unique_ptr<Session> session(new Session(model, options));
   SLUICE_TRY_ASSIGN(session->cache_,
-                    kv::Cache::Create(CacheConfigFor(model.config(), options), *context.ledger));
+                    kv::Cache::Create(model::CacheConfigFor(model.config(), options.kv), *context.ledger));
   session->sequence_ = std::make_unique<kv::Sequence>(*session->cache_);
   SLUICE_TRY_ASSIGN(session->forward_, model::Forward::Create(context, model.config(), model.weights(),
                                                               model.store(), ForwardOptionsFor(options)));
   session->tokens_.reserve(session->most_tokens_);
   session->checkpoint_logits_.reserve(static_cast<size_t>(model.config().vocab_size));
   session->logits_.reserve(static_cast<size_t>(model.config().vocab_size));
-  session->rows_.reserve(static_cast<size_t>(options.batch));
+  session->rows_.reserve(static_cast<size_t>(options.kv.batch));
   return session;
 }
 
@@ -161,7 +149,7 @@ Result<int64_t> Session::Read(std::span<const TokenId> ids, const ReadProgress& 
 }
 
 std::span<const TokenId> Session::NextBatch(std::span<const TokenId> ids) const {
-  const int64_t most = std::min(options_.batch, sequence_->BatchRoom());
+  const int64_t most = std::min(options_.kv.batch, sequence_->BatchRoom());
   return ids.first(std::min(ids.size(), static_cast<size_t>(most)));
 }
 

@@ -29,15 +29,8 @@ namespace sluice::session {
 using text::TokenId;
 
 struct SessionOptions {
-  int64_t context_length = 0;  // most tokens held, or, unless overflow is kStop, that a token sees; > 0
-  int64_t batch = 512;         // tokens read in one go; > 0
-  kv::KvType k_type = kv::KvType::kF16;
-  kv::KvType v_type = kv::KvType::kF16;
-  bool rotate = true;  // kv::CacheConfig::rotate
+  kv::Settings kv;  // one sequence; batch: tokens read in one go, > 0; context_length > 0
   runtime::Fusion fusion = runtime::Fusion::kAll;
-  kv::Overflow overflow = kv::Overflow::kStop;
-  int64_t sinks = 4;                    // first tokens that stay visible (kWindow, kHeavy)
-  int64_t checkpoint_positions = 1024;  // kv::CacheConfig::checkpoint_positions
 };
 
 // Called with tokens done and tokens in all, also again and again while a batch is under way (of which that part counts as
@@ -59,9 +52,9 @@ class Session {
                                                  const SessionOptions& options);
 
   const model::Model& model() const { return model_; }
-  int64_t context_length() const { return options_.context_length; }
-  int64_t batch() const { return options_.batch; }
-  kv::Overflow overflow() const { return options_.overflow; }
+  int64_t context_length() const { return options_.kv.context_length; }
+  int64_t batch() const { return options_.kv.batch; }
+  kv::Overflow overflow() const { return options_.kv.overflow; }
   // Whether no further token can be read.
   bool full() const { return tokens_.size() >= most_tokens_; }
 

@@ -84,12 +84,12 @@ Status Session::Save(const std::string& path, const sample::SamplerState* sample
   header.version = kVersion;
   header.header_bytes = sizeof(Header);
   SLUICE_TRY_ASSIGN(header.model, ModelFingerprint());
-  header.k_type = static_cast<uint32_t>(options_.k_type);
-  header.v_type = static_cast<uint32_t>(options_.v_type);
-  header.rotate = options_.rotate;
-  header.overflow = static_cast<uint32_t>(options_.overflow);
-  header.context_length = options_.context_length;
-  header.sinks = options_.sinks;
+  header.k_type = static_cast<uint32_t>(options_.kv.k_type);
+  header.v_type = static_cast<uint32_t>(options_.kv.v_type);
+  header.rotate = options_.kv.rotate;
+  header.overflow = static_cast<uint32_t>(options_.kv.overflow);
+  header.context_length = options_.kv.context_length;
+  header.sinks = options_.kv.sinks;
   for (size_t i = 0; i < kv::kPoolCount; ++i)
     header.page_bytes[i] = cache_->pool(static_cast<kv::Pool>(i)).page_bytes();
   header.held = sequence_->held();
@@ -159,23 +159,23 @@ Status Session::ReadSnapshot(const gguf::ByteSource& source, std::optional<sampl
   const auto differs = [](auto found, auto expected) {
     return static_cast<uint64_t>(found) != static_cast<uint64_t>(expected);
   };
-  if (differs(header.k_type, options_.k_type) || differs(header.v_type, options_.v_type) ||
-      differs(header.rotate, options_.rotate)) {
+  if (differs(header.k_type, options_.kv.k_type) || differs(header.v_type, options_.kv.v_type) ||
+      differs(header.rotate, options_.kv.rotate)) {
     return Fail(ErrorCode::kInvalidArgument, "the snapshot was made with other types of keys and values");
   }
-  if (differs(header.overflow, options_.overflow)) {
+  if (differs(header.overflow, options_.kv.overflow)) {
     return Fail(ErrorCode::kInvalidArgument, "the snapshot was made with another --overflow");
   }
   // Without overflow the context's length is no more than a bound, but for LongRoPE, which turns by it.
-  const bool fixed =
-      options_.overflow != kv::Overflow::kStop || model_.config().rope.scaling == ops::RopeScaling::kLongRope;
-  if (fixed && differs(header.context_length, options_.context_length)) {
+  const bool fixed = options_.kv.overflow != kv::Overflow::kStop ||
+                     model_.config().rope.scaling == ops::RopeScaling::kLongRope;
+  if (fixed && differs(header.context_length, options_.kv.context_length)) {
     return Mismatch("context", static_cast<uint64_t>(header.context_length),
-                    static_cast<uint64_t>(options_.context_length));
+                    static_cast<uint64_t>(options_.kv.context_length));
   }
-  if (options_.overflow != kv::Overflow::kStop && differs(header.sinks, options_.sinks))
+  if (options_.kv.overflow != kv::Overflow::kStop && differs(header.sinks, options_.kv.sinks))
     return Mismatch("number of sinks", static_cast<uint64_t>(header.sinks),
-                    static_cast<uint64_t>(options_.sinks));
+                    static_cast<uint64_t>(options_.kv.sinks));
   for (size_t i = 0; i < kv::kPoolCount; ++i) {
     if (header.page_bytes[i] != cache_->pool(static_cast<kv::Pool>(i)).page_bytes())
       return Fail(ErrorCode::kInvalidArgument,

@@ -17,13 +17,13 @@ class OverflowTest : public TinySessions, public testing::WithParamInterface<Ove
  protected:
   OverflowTest() { model_ = Open(TinyLlama(256)); }
   static SessionOptions Options(int64_t batch = 64) {
-    return {.context_length = 256, .batch = batch, .overflow = GetParam()};
+    return {.kv = {.context_length = 256, .batch = batch, .overflow = GetParam()}};
   }
 };
 
 TEST_P(OverflowTest, NothingChangesUntilTheContextIsFull) {
   const std::vector<TokenId> ids = SomeIds(256);
-  EXPECT_EQ(After(*Make(Options()), ids), After(*Make({.context_length = 256, .batch = 64}), ids));
+  EXPECT_EQ(After(*Make(Options()), ids), After(*Make({.kv = {.context_length = 256, .batch = 64}}), ids));
 }
 
 TEST_P(OverflowTest, SameBitsAtEveryBatchAndType) {
@@ -32,7 +32,7 @@ TEST_P(OverflowTest, SameBitsAtEveryBatchAndType) {
     std::vector<float> expected;
     for (const int64_t batch : {1, 7, 64, 200}) {
       SessionOptions options = Options(batch);
-      options.k_type = options.v_type = type;
+      options.kv.k_type = options.kv.v_type = type;
       const std::vector<float> logits = After(*Make(options), ids);
       if (expected.empty()) expected = logits;
       EXPECT_EQ(logits, expected) << kv::Name(type) << ", batches of " << batch;
@@ -77,7 +77,7 @@ TEST_P(OverflowTest, AnInterruptedBatchLeavesNoTrace) {
 
 // Ten thousand tokens in a window of 4096.
 TEST_P(OverflowTest, MemoryIsFlat) {
-  const auto session = Make({.context_length = 4096, .batch = 64, .overflow = GetParam()});
+  const auto session = Make({.kv = {.context_length = 4096, .batch = 64, .overflow = GetParam()}});
   ASSERT_TRUE(session->Read(SomeIds(100)));
   ASSERT_TRUE(session->Advance(7));
   const uint64_t rss = platform::ReadProcessMemory().rss_bytes.value_or(0);
@@ -108,16 +108,18 @@ class RefusalTest : public TinySessions {
 
 TEST_F(RefusalTest, WhatCantOverflowSaysSoAtOnce) {
   const auto learned = whole::ScriptedModel({}, "z");
-  EXPECT_EQ(Refused(learned, {.context_length = 256, .overflow = Overflow::kWindow}),
+  EXPECT_EQ(Refused(learned, {.kv = {.context_length = 256, .overflow = Overflow::kWindow}}),
             ErrorCode::kUnsupported);
-  EXPECT_EQ(Refused(learned, {.context_length = 256, .overflow = Overflow::kHeavy}), ErrorCode::kUnsupported);
-  EXPECT_EQ(Refused(TinyGemma(64), {.context_length = 256, .overflow = Overflow::kHeavy}),
+  EXPECT_EQ(Refused(learned, {.kv = {.context_length = 256, .overflow = Overflow::kHeavy}}),
             ErrorCode::kUnsupported);
-  EXPECT_EQ(Refused(TinyLlama(), {.context_length = 128, .overflow = Overflow::kHeavy}),
+  EXPECT_EQ(Refused(TinyGemma(64), {.kv = {.context_length = 256, .overflow = Overflow::kHeavy}}),
+            ErrorCode::kUnsupported);
+  EXPECT_EQ(Refused(TinyLlama(), {.kv = {.context_length = 128, .overflow = Overflow::kHeavy}}),
             ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Refused(TinyLlama(), {.context_length = 128, .overflow = Overflow::kWindow, .sinks = 128}),
-            ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Refused(TinyLlama(), {.context_length = 256, .overflow = Overflow::kHeavy, .sinks = 65}),
+  EXPECT_EQ(
+      Refused(TinyLlama(), {.kv = {.context_length = 128, .overflow = Overflow::kWindow, .sinks = 128}}),
+      ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Refused(TinyLlama(), {.kv = {.context_length = 256, .overflow = Overflow::kHeavy, .sinks = 65}}),
             ErrorCode::kInvalidArgument);
 }
 
@@ -128,7 +130,7 @@ TEST_F(RefusalTest, SlidingLayersGoOnWithTheirOwnWindow) {
   std::vector<float> expected;
   for (const int64_t batch : {1, 7, 64}) {
     const std::vector<float> logits =
-        After(*Make({.context_length = 256, .batch = batch, .overflow = Overflow::kWindow}), ids);
+        After(*Make({.kv = {.context_length = 256, .batch = batch, .overflow = Overflow::kWindow}}), ids);
     if (expected.empty()) expected = logits;
     EXPECT_EQ(logits, expected) << batch;
   }

@@ -17,18 +17,18 @@ class RingsTest : public TinySessions {
   // With a batch as long as the context no ring is smaller than the whole.
   std::vector<float> Reference(std::span<const TokenId> ids) {
     const int64_t length = static_cast<int64_t>(ids.size());
-    return After(*Make({.context_length = length, .batch = length}), ids);
+    return After(*Make({.kv = {.context_length = length, .batch = length}}), ids);
   }
-  static constexpr SessionOptions kRing{.context_length = 4096, .batch = 32};
+  static constexpr SessionOptions kRing{.kv = {.context_length = 4096, .batch = 32}};
 };
 
 TEST_F(RingsTest, TakeWhatTheyShow) {
   const auto cache_bytes = [&](const SessionOptions& options) {
     return Session::Bytes(model_->parts(), options, 1) -
            model::Forward::ActivationBytes(model_->config(), model_->parts().weights(),
-                                           {.max_batch = options.batch, .context_length = 4096}, 1);
+                                           {.max_batch = options.kv.batch, .context_length = 4096}, 1);
   };
-  const uint64_t everything = cache_bytes({.context_length = 4096, .batch = 4096});
+  const uint64_t everything = cache_bytes({.kv = {.context_length = 4096, .batch = 4096}});
   const uint64_t ring = cache_bytes(kRing);
   EXPECT_LT(ring, everything * 6 / 10) << "one of two layers keeps 128 of 4096 positions";
 }
@@ -37,7 +37,7 @@ TEST_F(RingsTest, SameBitsAtEveryBatch) {
   const std::vector<TokenId> ids = SomeIds(700);
   const std::vector<float> expected = Reference(ids);
   for (const int64_t batch : {1, 7, 64, 100}) {
-    EXPECT_EQ(After(*Make({.context_length = 4096, .batch = batch}), ids), expected) << batch;
+    EXPECT_EQ(After(*Make({.kv = {.context_length = 4096, .batch = batch}}), ids), expected) << batch;
   }
 }
 
@@ -85,7 +85,7 @@ TEST_F(RingsTest, AnInterruptedBatchIsTakenBack) {
   const std::vector<TokenId> more = SomeIds(800);
   int calls = 0;
   const auto stop_in_the_second = [&](int64_t done, int64_t) {
-    return done < 700 + kRing.batch || ++calls < 3;
+    return done < 700 + kRing.kv.batch || ++calls < 3;
   };
   EXPECT_EQ(session->Read(more, stop_in_the_second).error().code, ErrorCode::kInterrupted);
   EXPECT_GT(session->tokens().size(), 700u);
@@ -93,7 +93,7 @@ TEST_F(RingsTest, AnInterruptedBatchIsTakenBack) {
 }
 
 TEST_F(RingsTest, ACheckpointGivesWayToTheAnswer) {
-  const auto session = Make({.context_length = 4096, .batch = 32, .checkpoint_positions = 0});
+  const auto session = Make({.kv = {.context_length = 4096, .batch = 32, .checkpoint_positions = 0}});
   std::vector<TokenId> ids = SomeIds(1000);
   ASSERT_TRUE(session->Read(ids));
   for (const TokenId id : SomeIds(400, 5))

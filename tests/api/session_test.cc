@@ -18,7 +18,8 @@ std::vector<TokenId> SomeIds(int64_t count) {
 
 class SessionTest : public ApiTest {
  protected:
-  std::unique_ptr<session::Session> MakeSession(session::SessionOptions options = {.context_length = 256}) {
+  std::unique_ptr<session::Session> MakeSession(session::SessionOptions options = {
+                                                    .kv = {.context_length = 256}}) {
     if (model_ == nullptr) model_ = Open(TinyLlama(256));
     auto session = session::Session::Create(engine_->context(), model_->parts(), options);
     EXPECT_TRUE(session) << session.error().message;
@@ -26,7 +27,7 @@ class SessionTest : public ApiTest {
   }
   // The logits after `ids`, read by a new session.
   std::vector<float> Fresh(std::span<const TokenId> ids,
-                           session::SessionOptions options = {.context_length = 256}) {
+                           session::SessionOptions options = {.kv = {.context_length = 256}}) {
     return After(*MakeSession(options), ids);
   }
   static std::vector<float> After(session::Session& session, std::span<const TokenId> ids) {
@@ -73,7 +74,7 @@ TEST_F(SessionTest, ReadAllGivesTheSameAtAnyBatch) {
   const std::vector<TokenId> ids = SomeIds(70);
   std::vector<float> expected;
   for (const int64_t batch : {1, 7, 64, 256}) {
-    const auto session = MakeSession({.context_length = 256, .batch = batch});
+    const auto session = MakeSession({.kv = {.context_length = 256, .batch = batch}});
     std::vector<float> all;
     size_t next = 0;
     ASSERT_TRUE(session->ReadAll(ids, [&](size_t index, std::span<const float> logits) {
@@ -90,7 +91,7 @@ TEST_F(SessionTest, ReadAllGivesTheSameAtAnyBatch) {
 }
 
 TEST_F(SessionTest, ErrorsLeaveThePastAsItWas) {
-  const auto session = MakeSession({.context_length = 64});
+  const auto session = MakeSession({.kv = {.context_length = 64}});
   const std::vector<TokenId> ids = SomeIds(64);
   const std::vector<float> before = After(*session, ids);
   EXPECT_EQ(session->Advance(5).error().code, ErrorCode::kDoesNotFit);
@@ -109,12 +110,13 @@ TEST_F(SessionTest, EveryPairOfCacheTypes) {
   model_ = Open(TinyLlama());
   const std::vector<TokenId> ids = SomeIds(40);
   const std::vector<float> exact = After(
-      *MakeSession({.context_length = 64, .k_type = kv::KvType::kF32, .v_type = kv::KvType::kF32}), ids);
+      *MakeSession({.kv = {.context_length = 64, .k_type = kv::KvType::kF32, .v_type = kv::KvType::kF32}}),
+      ids);
   for (size_t k = 0; k < kernels::kKvTypeCount; ++k) {
     for (size_t v = 0; v < kernels::kKvTypeCount; ++v) {
       const auto k_type = static_cast<kv::KvType>(k), v_type = static_cast<kv::KvType>(v);
       SCOPED_TRACE(fmt::format("keys {}, values {}", kv::Name(k_type), kv::Name(v_type)));
-      const auto session = MakeSession({.context_length = 64, .k_type = k_type, .v_type = v_type});
+      const auto session = MakeSession({.kv = {.context_length = 64, .k_type = k_type, .v_type = v_type}});
       const std::vector<float> logits = After(*session, ids);
       session->Truncate(7);
       EXPECT_EQ(After(*session, ids), logits);

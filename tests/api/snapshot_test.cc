@@ -50,20 +50,19 @@ class SnapshotTest : public TinySessions {
 TEST_F(SnapshotTest, GoesOnWithTheSameBits) {
   model_ = Open(TinyLlama(256));
   for (const kv::KvType type : {kv::KvType::kF16, kv::KvType::kQ4_0}) {
-    RoundTrip({.context_length = 512, .batch = 64, .k_type = type, .v_type = type}, 100);
+    RoundTrip({.kv = {.context_length = 512, .k_type = type, .v_type = type, .batch = 64}}, 100);
     for (const Overflow overflow : {Overflow::kWindow, Overflow::kHeavy}) {
       for (const int64_t length : {1, 200, 256, 1000})
-        RoundTrip({.context_length = 256, .batch = 64, .k_type = type, .v_type = type, .overflow = overflow},
-                  length);
+        RoundTrip({.kv = {.context_length = 256, .k_type = type, .v_type = type, .batch = 64, .overflow = overflow}}, length);
     }
   }
   model_ = Open(TinyGemma(100));
-  RoundTrip({.context_length = 2048, .batch = 64}, 700);
+  RoundTrip({.kv = {.context_length = 2048, .batch = 64}}, 700);
 }
 
 TEST_F(SnapshotTest, AnEmptySessionToo) {
   model_ = Open(TinyLlama(256));
-  const auto session = Make({.context_length = 256});
+  const auto session = Make({.kv = {.context_length = 256}});
   ASSERT_TRUE(session->Save(path_, nullptr));
   ASSERT_TRUE(session->Read(SomeIds(10)));
   ASSERT_TRUE(Load(*session));
@@ -73,7 +72,7 @@ TEST_F(SnapshotTest, AnEmptySessionToo) {
 
 TEST_F(SnapshotTest, TheSamplerComesBack) {
   model_ = Open(TinyLlama(256));
-  const auto session = Make({.context_length = 256});
+  const auto session = Make({.kv = {.context_length = 256}});
   ASSERT_TRUE(session->Read(SomeIds(10)));
   const sample::SamplerState state{
       .random = {1, 2, 3, 4}, .history = {5, 6}, .dry = {.run_length = 7, .breaker_progress = {8, 9}}};
@@ -88,7 +87,7 @@ TEST_F(SnapshotTest, TheSamplerComesBack) {
 
 TEST_F(SnapshotTest, WhatDoesNotMatchIsRefusedWithTheReason) {
   model_ = Open(TinyLlama(256));
-  const SessionOptions options{.context_length = 256, .batch = 64, .overflow = Overflow::kWindow};
+  const SessionOptions options{.kv = {.context_length = 256, .batch = 64, .overflow = Overflow::kWindow}};
   const auto session = Make(options);
   ASSERT_TRUE(session->Read(SomeIds(300)));
   ASSERT_TRUE(session->Save(path_, nullptr));
@@ -101,15 +100,15 @@ TEST_F(SnapshotTest, WhatDoesNotMatchIsRefusedWithTheReason) {
     return loaded ? "it was taken" : loaded.error().message;
   };
   SessionOptions other = options;
-  other.k_type = kv::KvType::kQ8_0;
+  other.kv.k_type = kv::KvType::kQ8_0;
   EXPECT_THAT(refusal(other), testing::HasSubstr("types"));
   other = options;
-  other.sinks = 5;
+  other.kv.sinks = 5;
   EXPECT_THAT(refusal(other), testing::HasSubstr("sinks"));
   other = options;
-  other.context_length = 300;
+  other.kv.context_length = 300;
   EXPECT_THAT(refusal(other), testing::HasSubstr("context: 256, not 300"));
-  EXPECT_THAT(refusal({.context_length = 1024}), testing::HasSubstr("--overflow"));
+  EXPECT_THAT(refusal({.kv = {.context_length = 1024}}), testing::HasSubstr("--overflow"));
   // One number of one tensor is enough.
   auto parts = TinyLlama(256);
   parts.At("blk.1.ffn_down.weight").data[5] ^= std::byte{1};
@@ -119,7 +118,7 @@ TEST_F(SnapshotTest, WhatDoesNotMatchIsRefusedWithTheReason) {
 
 TEST_F(SnapshotTest, BrokenFilesAreRefused) {
   model_ = Open(TinyLlama(256));
-  const SessionOptions options{.context_length = 256, .batch = 64, .overflow = Overflow::kHeavy};
+  const SessionOptions options{.kv = {.context_length = 256, .batch = 64, .overflow = Overflow::kHeavy}};
   const auto session = Make(options);
   ASSERT_TRUE(session->Read(SomeIds(300)));
   ASSERT_TRUE(session->Save(path_, nullptr));

@@ -106,7 +106,7 @@ TEST_F(StatsTest, WorksAddUpAsFarAsTheyAreKnown) {
 TEST_F(StatsTest, WhatATokenSeesGrowsToTheWindow) {
   model_ = Open(TinyLlama());
   const auto session =
-      Make({.context_length = 64, .batch = 8, .overflow = kv::Overflow::kWindow, .sinks = 4});
+      Make({.kv = {.context_length = 64, .batch = 8, .overflow = kv::Overflow::kWindow, .sinks = 4}});
   EXPECT_EQ(session->SeenBytes(0), 0u);
   EXPECT_EQ(session->SeenBytes(10) * 2, session->SeenBytes(20));
   EXPECT_EQ(session->SeenBytes(64), session->SeenBytes(5000));

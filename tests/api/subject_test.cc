@@ -41,7 +41,7 @@ TEST_F(SubjectTest, FusedOperatorsTakeTwoThirdsOfTheActivations) {
   const auto shape =
       PlanSubject::OfShape(**quantize::FindShape("qwen2.5-32b"), **quantize::FindMix("Q4_K_M"));
   ASSERT_TRUE(shape) << shape.error().message;
-  plan::KvSettings settings{.context_length = 512, .batch = 512};
+  kv::Settings settings{.context_length = 512, .batch = 512};
   const auto bytes = [&](runtime::Fusion fusion) {
     return shape->facts().activation_bytes(settings, 2, fusion);
   };

@@ -18,7 +18,7 @@ class TraceTest : public TinySessions {
  protected:
   void SetUp() override {
     model_ = Open(TinyLlama());
-    session_ = Make({.context_length = 256, .batch = 8});
+    session_ = Make({.kv = {.context_length = 256, .batch = 8}});
   }
   void Answer(int tokens) {
     ASSERT_TRUE(session_->Read(SomeIds(20)));
@@ -84,7 +84,7 @@ TEST_F(TraceTest, IsChargedAndGivesItsMemoryBack) {
     auto trace = Trace::Create(*engine_, path_);
     ASSERT_TRUE(trace);
     EXPECT_GT(Used(), before + kMiB);
-    session_ = Make({.context_length = 256, .batch = 8});
+    session_ = Make({.kv = {.context_length = 256, .batch = 8}});
     const uint64_t with = Used();
     (*trace)->Begin(*model_, *session_);
     Answer(3);

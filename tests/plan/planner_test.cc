@@ -40,11 +40,11 @@ ModelFacts Model() {
     }
     return bytes;
   };
-  facts.kv_bytes = [](const KvSettings& kv) {
+  facts.kv_bytes = [](const kv::Settings& kv) {
     const uint64_t k = kernels::KvRowBytes(kv.k_type, 64), v = kernels::KvRowBytes(kv.v_type, 64);
     return static_cast<uint64_t>(kv.context_length * kv.sequences) * (k + v) * 4096;
   };
-  facts.activation_bytes = [](const KvSettings& kv, int, runtime::Fusion) {
+  facts.activation_bytes = [](const kv::Settings& kv, int, runtime::Fusion) {
     return static_cast<uint64_t>(kv.batch) * kMiB;
   };
   return facts;

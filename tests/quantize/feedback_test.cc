@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "gguf/writer.h"
+#include "kv/cache.h"
 #include "model/facts.h"
 #include "model/model.h"
 #include "platform/temp_folder.h"
@@ -159,7 +160,7 @@ TEST_F(FeedbackTest, AModelOfEightBillionTakesLessThanAGibibyte) {
   }
   const auto facts = model::FactsOf(*config, writer.tensors(), 0);
   ASSERT_TRUE(facts) << facts.error().message;
-  const plan::KvSettings settings{.context_length = kChunk, .batch = kChunk};
+  const kv::Settings settings{.context_length = kChunk, .batch = kChunk};
   const TextChunks text(40, std::vector<int32_t>(kChunk));
   const uint64_t bytes =
       Calibration::StreamBytes(text, shape.d_model) + BlockDiagonal::Bytes(shape.d_ff, widest) +
