@@ -54,7 +54,7 @@ inline void KeepInMemory() { asm("" ::: "memory"); }
 template <int kRows>
 struct PanelScratch {
   uint8_t* codes;         // [kPartColumns / 4 + 8, kRows, 4]
-  int32_t* scales;        // super-blocks: [kPartBlocks, 16, kRows]
+  int32_t* scales;        // super-blocks: [kPartBlocks, 16, kRows]; NVFP4 has the floats of its groups there
   int32_t* mins;          // super-blocks: [kPartBlocks, 8, kRows], two int16 each
   float* d;               // super-blocks: [kPartBlocks, kRows]; blocks of 32: [kPartBlocks · 8, kRows]
   float* dmin;            // the same
@@ -125,6 +125,29 @@ struct PanelRows {
     }
   }
 };
+
+// The first `count` codes of scratch.linear's rows → elements element … element + count − 1 of the panel.
+template <class Ops>
+inline void TransposeCodes(const PanelScratch<Ops::kRows>& scratch, int element, int count) {
+  for (int r = 0; r < Ops::kRows; r += Ops::kLanes) {
+    uint8_t* const codes = scratch.codes + static_cast<size_t>(element) * Ops::kRows + r * 4;
+    Ops::Transpose(scratch.linear + r * 256, 256, count / 4,
+                   [codes](int c) { return codes + c * (Ops::kRows * 4); });
+  }
+}
+
+// Of families with several chains: the chains of one activation row, added in pairs.
+template <class Ops, int kChains>
+inline void FoldChains(const float* sums, typename Ops::F y[Ops::kRegisters]) {
+  for (int h = 0; h < Ops::kRegisters; ++h) {
+    typename Ops::F chain[kChains];
+    for (int i = 0; i < kChains; ++i) chain[i] = Ops::Load(sums + i * Ops::kRows + h * Ops::kLanes);
+    for (int half = kChains / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) chain[i] = Ops::Add(chain[i], chain[i + half]);
+    }
+    y[h] = chain[0];
+  }
+}
 
 // Calls tile<n>(b) for activation rows b … b_end − 1, at most C at a time, until none is left.
 template <int C, class Tile>

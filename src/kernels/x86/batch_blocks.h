@@ -89,16 +89,7 @@ struct BlockFamily {
     }
   }
 
-  inline void Finish(const float* sums, F y[Ops::kRegisters]) const {
-    for (int h = 0; h < Ops::kRegisters; ++h) {
-      F chain[kChains];
-      for (int i = 0; i < kChains; ++i) chain[i] = Ops::Load(sums + i * kRows + h * Ops::kLanes);
-      for (int half = kChains / 2; half > 0; half /= 2) {
-        for (int i = 0; i < half; ++i) chain[i] = Ops::Add(chain[i], chain[i + half]);
-      }
-      y[h] = chain[0];
-    }
-  }
+  inline void Finish(const float* sums, F y[Ops::kRegisters]) const { FoldChains<Ops, kChains>(sums, y); }
 
  private:
   // Blocks block … block + count − 1 of the rows → places at[0 … count).

@@ -2,7 +2,7 @@
 // Templates of internal linkage (isa_avx2.h).
 #pragma once
 
-#include "kernels/x86/batch_blocks.h"
+#include "kernels/x86/batch.h"
 #include "kernels/x86/nvfp4.h"
 
 namespace sluice::kernels {
@@ -33,11 +33,7 @@ struct Nvfp4Family {
           for (int i = 0; i < 4; ++i) scales[(element / 16 + g + i) * kRows + r] = GroupScale(block[i]);
         }
       }
-      for (int r = 0; r < kRows; r += Ops::kLanes) {
-        Ops::Transpose(scratch.linear + r * 256, 256, groups * 4, [&](int c) {
-          return scratch.codes + static_cast<size_t>((element + 4 * c) * kRows + r * 4);
-        });
-      }
+      TransposeCodes<Ops>(scratch, element, groups * 16);
     }
   }
 
@@ -72,10 +68,7 @@ struct Nvfp4Family {
     }
   }
 
-  // As other formats with eight chains.
-  inline void Finish(const float* sums, F y[Ops::kRegisters]) const {
-    BlockFamily<Ops, BlockMXFP4Format>{}.Finish(sums, y);
-  }
+  inline void Finish(const float* sums, F y[Ops::kRegisters]) const { FoldChains<Ops, kChains>(sums, y); }
 
  private:
   // [group, row], where super-blocks have their integer scales.

@@ -31,11 +31,7 @@ struct PlainFamily {
           scratch.d[k * kRows + r] = LoadHalf(block);
         }
       }
-      for (int r = 0; r < kRows; r += Ops::kLanes) {
-        Ops::Transpose(scratch.linear + r * 256, 256, count / 4, [&](int c) {
-          return scratch.codes + static_cast<size_t>((element + 4 * c) * kRows + r * 4);
-        });
-      }
+      TransposeCodes<Ops>(scratch, element, count);
     }
   }
 

@@ -125,11 +125,8 @@ struct SuperFamily {
           Ops::template FoldScales<Reader>(scratch.linear + r * 256, scratch.block_scales + r * 16);
         }
       }
-      for (int r = 0; r < kRows; r += Ops::kLanes) {
-        uint8_t* const codes = scratch.codes + static_cast<size_t>(k) * 256 * kRows + r * 4;
-        Ops::Transpose(scratch.linear + r * 256, 256, 64, [codes](int c) { return codes + c * (kRows * 4); });
-        StoreScales(scratch, k, r);
-      }
+      TransposeCodes<Ops>(scratch, k * 256, 256);
+      for (int r = 0; r < kRows; r += Ops::kLanes) StoreScales(scratch, k, r);
     }
   }
 
