@@ -27,6 +27,7 @@ struct FeedbackEncoder::Worker {
   std::vector<double> row_errors;               // [kRowsAtOnce], eᵀ H e of the part under way
   std::vector<std::byte> plain;                 // a row's part, encoded without feedback
   std::vector<float> plain_errors;              // [width], of those
+  std::vector<double> left;                     // [width], Uᵀ e of those
 };
 
 FeedbackEncoder::FeedbackEncoder(const runtime::Context& context, const BlockDiagonal& factor,
@@ -116,22 +117,22 @@ void FeedbackEncoder::KeepBetter(int part, std::span<const float> weights, std::
   formats::EncodeRow(dtype_, weights, importance, worker.plain.data());
   formats::DecodeRow(dtype_, worker.plain.data(), worker.plain_errors);
   std::ranges::transform(weights, worker.plain_errors, worker.plain_errors.begin(), std::minus<>());
-  const double plain = ErrorOf(part, worker.plain_errors);
+  const double plain = ErrorOf(part, worker.plain_errors, worker.left);
   if (!(plain < error)) return;
   error = plain;
   std::ranges::copy(worker.plain, blocks);
 }
 
-double FeedbackEncoder::ErrorOf(int part, std::span<const float> errors) const {
+double FeedbackEncoder::ErrorOf(int part, std::span<const float> errors, std::vector<double>& left) const {
   const auto width = static_cast<size_t>(factor_->width(part));
   const float* const u = factor_->data(part);
-  std::vector<double> left(width);  // Uᵀ e
+  left.assign(width, 0);
   for (size_t i = 0; i < width; ++i) {
     const double error = errors[i];
     const float* const row = u + i * width;
     for (size_t j = i; j < width; ++j) left[j] += error * double{row[j]};
   }
-  return std::transform_reduce(left.begin(), left.end(), left.begin(), 0.0);
+  return std::inner_product(left.begin(), left.end(), left.begin(), 0.0);
 }
 
 void FeedbackEncoder::EncodeBlock(int part, int64_t begin, std::span<const float> weights, float* carry,

@@ -49,8 +49,8 @@ class FeedbackEncoder {
   // Puts the plain encoder's blocks in the place of those of a row's part that are worse.
   void KeepBetter(int part, std::span<const float> weights, std::byte* blocks, double& error,
                   Worker& worker) const;
-  // eᵀ H e of errors [width].
-  double ErrorOf(int part, std::span<const float> errors) const;
+  // eᵀ H e of errors [width]; `left` is room to work in.
+  double ErrorOf(int part, std::span<const float> errors, std::vector<double>& left) const;
   // One block of a row, whose columns begin at `begin` of the part. carry: what was left to it; it is used
   // up. row_error grows by what counts of the block.
   void EncodeBlock(int part, int64_t begin, std::span<const float> weights, float* carry, std::byte* block,
