@@ -13,7 +13,7 @@
 namespace sluice::kernels {
 namespace {
 
-constexpr int kPartColumns = 6144;  // elements of a row that are unpacked at a time
+constexpr int kPartColumns = 12288;  // elements that are unpacked at a time, of one panel or of several
 constexpr int kBatchSums = 768;     // float accumulators of each row of the panel: activation rows × chains
 constexpr int kPartBlocks = kPartColumns / 256;
 
@@ -35,15 +35,6 @@ struct TileInput {
     scale = x.scale + b * scale_stride + first / length;
     sums = x.sums + b * sums_stride + first / 16;
   }
-
-  // The same from `blocks` blocks of `length` elements later on.
-  inline TileInput From(int blocks, int length) const {
-    TileInput x = *this;
-    x.q += blocks * length;
-    x.scale += blocks;
-    x.sums += blocks * (length / 16);
-    return x;
-  }
 };
 
 // After numbers of activation rows were stored that are each broadcast to all lanes. GCC would take them out
@@ -61,13 +52,17 @@ struct PanelScratch {
   uint8_t* linear;        // [kRows, 256]: codes before they are transposed
   int32_t* block_scales;  // [kRows, 16]: scales and minimums of one block of each row, likewise
   int32_t* block_mins;
+  // Of the activation rows of a tile, as Family::Prepare makes them for all panels; row c is kApart later.
+  int32_t* starts;      // what integer sums start at, in order
+  float* x_scales;      // of each block
+  int16_t* sums_of_32;  // of the activations
   // Of a tile:
-  int16_t* sums_of_32;  // [kMostColumns, 8]: of the activations of a block
-  int32_t* starts;      // [kMostColumns, 64]: what integer sums start at
-  int32_t* isum;        // [kMostColumns, kRows]: the integer sums of a block
-  float* sums;          // [activation rows, chains, kRows]: the float accumulators
+  int32_t* isum;  // [kMostColumns, kRows]: the integer sums of a block
+  float* sums;    // [activation rows, chains, kRows]: the float accumulators
 
   static constexpr int kMostColumns = 6;
+  // At most 64 starts for 256 elements. Not a multiple of 4 KiB (see below).
+  static constexpr int kApart = kPartColumns / 4 + 16;
   // And a block of 32 to spare, where the filling of an incomplete transposition goes.
   static constexpr size_t kCodes = static_cast<size_t>(kPartColumns + 32) * kRows;
   static constexpr size_t kScales = static_cast<size_t>(kPartBlocks) * 16 * kRows * sizeof(int32_t);
@@ -76,15 +71,14 @@ struct PanelScratch {
   static constexpr size_t kSums = static_cast<size_t>(kBatchSums) * kRows * sizeof(float);
   static constexpr size_t kLinear = static_cast<size_t>(kRows) * 256;
   static constexpr size_t kBlock = static_cast<size_t>(kRows) * 16 * sizeof(int32_t);
-  static constexpr size_t kSumsOf32 = kMostColumns * 8 * sizeof(int16_t);
-  static constexpr size_t kStarts = kMostColumns * 64 * sizeof(int32_t);
+  static constexpr size_t kOfTile = kMostColumns * kApart * sizeof(int32_t);
   static constexpr size_t kIsum = static_cast<size_t>(kMostColumns) * kRows * sizeof(int32_t);
   // A load waits for stores before it that have the same address within 4 KiB. What a tile stores at the end
   // of a block therefore lies far behind the beginning of a page, where the codes of the next block begin.
   static constexpr size_t kPage = 4096;
-  static constexpr size_t kTileOffset = kPage - kStarts - 2 * kIsum;
+  static constexpr size_t kTileOffset = kPage - 2 * kIsum;
   static_assert(2 * kPage + kTileOffset + kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear +
-                    2 * kBlock + kSumsOf32 + kStarts + kIsum <=
+                    2 * kBlock + 3 * kOfTile + kIsum <=
                 kMatmulScratchBytes);
 
   explicit inline PanelScratch(std::byte* p) {
@@ -103,12 +97,26 @@ struct PanelScratch {
     linear = reinterpret_cast<uint8_t*>(take(kLinear));
     block_scales = reinterpret_cast<int32_t*>(take(kBlock));
     block_mins = reinterpret_cast<int32_t*>(take(kBlock));
-    sums_of_32 = reinterpret_cast<int16_t*>(take(kSumsOf32));
+    starts = reinterpret_cast<int32_t*>(take(kOfTile));
+    x_scales = reinterpret_cast<float*>(take(kOfTile));
+    sums_of_32 = reinterpret_cast<int16_t*>(take(kOfTile));
     align(kPage);
     take(kTileOffset);
-    starts = reinterpret_cast<int32_t*>(take(kStarts));
     isum = reinterpret_cast<int32_t*>(take(kIsum));
     sums = reinterpret_cast<float*>(take(kSums));
+  }
+
+  // The scratch of panel i of several that are unpacked side by side, `columns` of each, a multiple of 256.
+  // What belongs to tiles they share.
+  inline PanelScratch Panel(int i, int columns) const {
+    PanelScratch panel = *this;
+    const size_t blocks = static_cast<size_t>(i) * (columns / 256);
+    panel.codes += blocks * 256 * kRows;
+    panel.scales += blocks * 16 * kRows;
+    panel.mins += blocks * 8 * kRows;
+    panel.d += blocks * 8 * kRows;
+    panel.dmin += blocks * 8 * kRows;
+    return panel;
   }
 };
 
@@ -156,10 +164,16 @@ inline void ForEachTile(int64_t b, int64_t b_end, Tile tile) {
   if constexpr (C > 1) ForEachTile<(C > 4 ? 4 : C / 2)>(b, b_end, tile);
 }
 
-// Walks the matrix panel by panel: unpacks as much of the rows as the scratch holds, once for all activation
-// rows or at least for many, and runs the tiles. A Family has kChains, and
+// Walks the matrix: unpacks as much of the rows as the scratch holds, once for all activation rows or at
+// least for many, and runs the tiles. Of narrow matrices that is several panels, and the activations of a
+// tile are in the L1 cache for all but the first. A Family has kChains, and
+//
 //   Unpack(scratch, rows, first, n)    elements [first, first + n) of the rows into the panel
-//   Tile<C>(scratch, input, n, sums)   adds their products with C activation rows to sums [C, kChains, kRows]
+//
+//   Prepare(scratch, input, C, n)      what the tiles of all panels need of C activation rows
+//
+//   Tile<C>(scratch, input, n, sums)   adds their products with those to sums [C, kChains, kRows]
+//
 //   Finish(sums, y)                    folds the chains of one activation row
 template <class Ops, class Family>
 inline void MatmulBatch(const MatmulArgs& args, const Family& family) {
@@ -169,27 +183,41 @@ inline void MatmulBatch(const MatmulArgs& args, const Family& family) {
   const PanelScratch<Ops::kRows> scratch(args.scratch.data());
   float* const sums = scratch.sums;
   const auto clear = [&](int64_t n) {
-    std::memset(sums, 0, static_cast<size_t>(n * kSumsPerRow) * sizeof(float));
+    for (int64_t i = 0; i < n * kSumsPerRow; i += Ops::kLanes) Ops::Store(sums + i, Ops::Set(0.0f));
   };
+  // Rows r … of activation rows b … b + n − 1.
+  const auto finish = [&](int64_t r, int64_t b, int64_t n) {
+    const auto rows = static_cast<int>(args.rows - r < Ops::kRows ? args.rows - r : Ops::kRows);
+    for (int64_t i = 0; i < n; ++i) {
+      typename Ops::F y[Ops::kRegisters];
+      family.Finish(sums + i * kSumsPerRow, y);
+      Ops::StoreRows(args.y + (b + i) * args.y_stride + r, rows, y);
+    }
+  };
+  if (x.columns <= kPartColumns) {
+    const int n = static_cast<int>(x.columns), apart = (n + 255) / 256 * 256;
+    const int64_t most_rows = kPartColumns / apart * Ops::kRows;
+    for (int64_t first = 0; first < args.rows; first += most_rows) {
+      const int64_t end = first + most_rows < args.rows ? first + most_rows : args.rows;
+      const auto panel = [&](int64_t r) {
+        return scratch.Panel(static_cast<int>((r - first) / Ops::kRows), apart);
+      };
+      for (int64_t r = first; r < end; r += Ops::kRows)
+        family.Unpack(panel(r), PanelRows<Ops::kRows>(args, r), 0, n);
+      ForEachTile<Ops::kColumns>(0, x.batch, [&]<int C>(int64_t b) {
+        const TileInput input(x, b, 0);
+        family.Prepare(scratch, input, C, n);
+        for (int64_t r = first; r < end; r += Ops::kRows) {
+          clear(C);
+          family.template Tile<C>(panel(r), input, n, sums);
+          finish(r, b, C);
+        }
+      });
+    }
+    return;
+  }
   for (int64_t r = 0; r < args.rows; r += Ops::kRows) {
     const PanelRows<Ops::kRows> rows(args, r);
-    const auto finish = [&](int64_t b, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        typename Ops::F y[Ops::kRegisters];
-        family.Finish(sums + i * kSumsPerRow, y);
-        Ops::StoreRows(args.y + (b + i) * args.y_stride + r, rows.n, y);
-      }
-    };
-    if (x.columns <= kPartColumns) {
-      const int n = static_cast<int>(x.columns);
-      family.Unpack(scratch, rows, 0, n);
-      ForEachTile<Ops::kColumns>(0, x.batch, [&]<int C>(int64_t b) {
-        clear(C);
-        family.template Tile<C>(scratch, TileInput(x, b, 0), n, sums);
-        finish(b, C);
-      });
-      continue;
-    }
     for (int64_t b0 = 0; b0 < x.batch; b0 += kBatchTile) {
       const int64_t b_end = x.batch - b0 < kBatchTile ? x.batch : b0 + kBatchTile;
       clear(b_end - b0);
@@ -197,10 +225,12 @@ inline void MatmulBatch(const MatmulArgs& args, const Family& family) {
         const int n = static_cast<int>(x.columns - k < kPartColumns ? x.columns - k : kPartColumns);
         family.Unpack(scratch, rows, k, n);
         ForEachTile<Ops::kColumns>(b0, b_end, [&]<int C>(int64_t b) {
-          family.template Tile<C>(scratch, TileInput(x, b, k), n, sums + (b - b0) * kSumsPerRow);
+          const TileInput input(x, b, k);
+          family.Prepare(scratch, input, C, n);
+          family.template Tile<C>(scratch, input, n, sums + (b - b0) * kSumsPerRow);
         });
       }
-      finish(b0, b_end - b0);
+      finish(r, b0, b_end - b0);
     }
   }
 }

@@ -20,6 +20,8 @@ struct BatchAvx2 {
   static constexpr int kColumns = 4;
   static constexpr bool kExactSums = false;
   template <class Format>
+  static constexpr bool kFinishesBlocks = false;
+  template <class Format>
   static constexpr bool kFolds = false;
   template <class Format>
   static constexpr int kCentre = 0;
@@ -56,6 +58,9 @@ struct BatchAvx2 {
     return Pair(scale, scale);
   }
 
+  template <class Format>
+  static inline void SetStarts(const int8_t*, const int16_t*, int, int32_t*) {}
+
   // The sums of block k of a super-block format with C activation rows, of codes as they are stored →
   // scratch.isum.
   template <int C, class Format>
@@ -66,7 +71,7 @@ struct BatchAvx2 {
     for (int c = 0; c < C; ++c) isum[c][0] = _mm256_setzero_si256();
     for (int g = 0; g < Format::kGroups; ++g) {
       const int first = g * Format::kGroupLength;
-      AddGroup<C, Format, Format::kGroupLength>(codes + first * kRows, x.q + first, x.q_stride,
+      AddGroup<C, Format, Format::kGroupLength>(codes + first * kRows, x.q + k * 256 + first, x.q_stride,
                                                 Load(scales + g * kRows), isum);
     }
     for (int c = 0; c < C; ++c) Store(scratch.isum + c * kRows, isum[c][0]);

@@ -6,6 +6,7 @@
 
 #include "kernels/x86/batch.h"
 #include "kernels/x86/isa_avx512vnni.h"
+#include "kernels/x86/tile_avx512vnni.h"
 
 namespace sluice::kernels {
 namespace {
@@ -49,12 +50,14 @@ struct BatchAvx512Vnni {
   static constexpr int kLanes = 16;
   static constexpr int kRegisters = 2;
   static constexpr int kRows = 32;
-  static constexpr int kColumns = 6;
+  static constexpr int kColumns = kTileColumns;
   static constexpr bool kExactSums = true;  // block sums are free of the offset of codes
   template <class Format>
   static constexpr bool kFolds = VnniPlan<Format>::kFolded;
   template <class Format>
   static constexpr int kCentre = VnniPlan<Format>::kCentre;
+  template <class Format>
+  static constexpr bool kFinishesBlocks = kCentre<Format> == 0;
 
   static inline I Set(int v) { return _mm512_set1_epi32(v); }
   static inline F Set(float v) { return _mm512_set1_ps(v); }
@@ -109,21 +112,33 @@ struct BatchAvx512Vnni {
     _mm512_mask_storeu_ps(y + 16, static_cast<__mmask16>(mask >> 16), v[1]);
   }
 
+  // What the integer sums of `blocks` blocks start at, for one activation row.
+  template <class Format>
+  static inline void SetStarts(const int8_t* q, const int16_t* sums, int blocks, int32_t* starts) {
+    if constexpr (VnniPlan<Format>::kOffset == 0) return;
+    for (int k = 0; k < blocks; ++k, q += 256, sums += 16, starts += kStartsOfBlock<Format>)
+      SetStartsOfBlock<VnniPlan<Format>::kRun>(q, sums, -VnniPlan<Format>::kOffset, starts);
+  }
+
+  // Block k of a super-block format with a full tile: sums [kColumns, kRows] += its products, but for
+  // minimums.
+  template <class Format>
+  static inline void FinishBlock(const PanelScratch<kRows>& scratch, int k, const TileInput& x, float* sums) {
+    const TileSums to = {sums, scratch.d + k * kRows, scratch.x_scales + k};
+    TileBlock<Format>(scratch, k, x, to);
+  }
+
   // The integer sums of block k of a super-block format with C activation rows → scratch.isum.
   // A function of its own, so that nothing else competes for the registers.
   template <int C, class Format>
   [[gnu::noinline]] static void BlockSums(const PanelScratch<kRows>& scratch, int k, const TileInput& x) {
     using Plan = VnniPlan<Format>;
+    if constexpr (C == kTileColumns) return TileBlock<Format>(scratch, k, x, scratch.isum);
+    constexpr int kApart = PanelScratch<kRows>::kApart;
     const uint8_t* const codes = scratch.codes + static_cast<size_t>(k) * 256 * kRows;
     const int32_t* scales = scratch.scales + static_cast<size_t>(k) * 16 * kRows;
-    const int32_t* const starts = scratch.starts;
-    if constexpr (Plan::kOffset != 0) {
-      for (int c = 0; c < C; ++c) {
-        SetStarts<Plan::kRun>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, -Plan::kOffset,
-                              scratch.starts + c * 64);
-      }
-      KeepInMemory();
-    }
+    const int32_t* const starts = scratch.starts + k * kStartsOfBlock<Format>;
+    const int8_t* const q = x.q + k * 256;
     I sum[C][kRegisters];
     for (int c = 0; c < C; ++c) sum[c][0] = sum[c][1] = _mm512_setzero_si512();
     constexpr int kGroupLength = Plan::kFolded ? 256 : Format::kGroupLength;
@@ -131,10 +146,11 @@ struct BatchAvx512Vnni {
       for (int first = group; first < group + kGroupLength; first += Plan::kRun) {
         I p[C][kRegisters];
         for (int c = 0; c < C; ++c) {
-          p[c][0] = p[c][1] = Plan::kOffset == 0 ? _mm512_setzero_si512()
-                                                 : Set(starts[c * 64 + first / kStartEvery<Plan::kRun>]);
+          p[c][0] = p[c][1] = Plan::kOffset == 0
+                                  ? _mm512_setzero_si512()
+                                  : Set(starts[c * kApart + first / Plan::kRun * kStartStep<Plan::kRun>]);
         }
-        Dot<C, Plan::kRun / 4>(codes + first * kRows, x.q + first, x.q_stride, p);
+        Dot<C, Plan::kRun / 4>(codes + first * kRows, q + first, x.q_stride, p);
         for (int h = 0; h < kRegisters; ++h) {
           for (int c = 0; c < C; ++c) {
             if constexpr (Plan::kFolded) {
@@ -160,6 +176,13 @@ struct BatchAvx512Vnni {
     Dot<C, kLength / 4>(codes, q, q_stride, isum);
   }
 
+  // `blocks` blocks of 32 of a chain with a full tile, from what comes first of each: tile_avx512vnni.h.
+  template <int kApart, int kSumsApart>
+  static inline void AddTileChain(const uint8_t* codes, const int8_t* q, int64_t q_stride, const float* d,
+                                  const int32_t* starts, const float* scales, int64_t blocks, float* sums) {
+    AddChain<kApart, kSumsApart>(codes, {q, q_stride}, d, starts, scales, blocks, sums);
+  }
+
   // In assembly: GCC 12 copies every accumulator of its intrinsics twice for each turn of a loop, and moves
   // broadcasts far ahead, which takes all registers.
   // acc + a · b, summed over pairs of int16.
@@ -181,9 +204,11 @@ struct BatchAvx512Vnni {
   }
 
  private:
-  // p += the products of 4 · kSteps codes of each row with C activation rows.
+  // p += the products of 4 · kSteps codes of each row with C activation rows. Inlined whatever GCC makes of
+  // the size of the file: as a call, it would take the sums through memory.
   template <int C, int kSteps>
-  static inline void Dot(const uint8_t* codes, const int8_t* q, int64_t q_stride, I p[C][kRegisters]) {
+  [[gnu::always_inline]] static inline void Dot(const uint8_t* codes, const int8_t* q, int64_t q_stride,
+                                                I p[C][kRegisters]) {
     constexpr int kUnrolled = kSteps < 4 ? kSteps : 4;
     const int8_t* row[C];
     for (int c = 0; c < C; ++c) row[c] = q + c * q_stride;
@@ -207,13 +232,32 @@ struct BatchAvx512Vnni {
     p[1] = p1;
   }
 
-  // Elements from one start to the next; those of runs of 8 have 64 bits.
+  // With a full tile, to isum or to TileSums.
+  template <class Format, class To>
+  static inline void TileBlock(const PanelScratch<kRows>& scratch, int k, const TileInput& x, To to) {
+    using Plan = VnniPlan<Format>;
+    constexpr int kApart = PanelScratch<kRows>::kApart;
+    const uint8_t* const codes = scratch.codes + static_cast<size_t>(k) * 256 * kRows;
+    const TileActivations q = {x.q + k * 256, x.q_stride};
+    const int32_t* const starts = scratch.starts + k * kStartsOfBlock<Format>;
+    if constexpr (Plan::kFolded) {
+      SumFoldedBlock<Plan::kOffset != 0, kApart>(codes, q, starts, to);
+    } else {
+      SumScaledBlock<Format::kGroupLength, Plan::kRun, Plan::kOffset != 0, kStartStep<Plan::kRun>,
+                     Plan::kHalves, kApart>(codes, q, scratch.scales + static_cast<size_t>(k) * 16 * kRows,
+                                            starts, to);
+    }
+  }
+
+  // From one start to the next; those of runs of 8 have 64 bits.
   template <int kRun>
-  static constexpr int kStartEvery = kRun == 8 ? 4 : kRun;
+  static constexpr int kStartStep = kRun == 8 ? 2 : 1;
+  template <class Format>
+  static constexpr int kStartsOfBlock = 256 / VnniPlan<Format>::kRun * kStartStep<VnniPlan<Format>::kRun>;
 
   // starts[run] = factor · the sum of the activations of a run, for a block.
   template <int kRun>
-  static inline void SetStarts(const int8_t* q, const int16_t* sums, int factor, int32_t* starts) {
+  static inline void SetStartsOfBlock(const int8_t* q, const int16_t* sums, int factor, int32_t* starts) {
     const I factors = Set(factor & 0xffff);
     if constexpr (kRun == 8) {
       // Bytes raised by 128, which are summed without a sign.
@@ -221,10 +265,10 @@ struct BatchAvx512Vnni {
       for (int i = 0; i < 256; i += 64) {
         const I raised = _mm512_xor_si512(_mm512_loadu_si512(q + i), _mm512_set1_epi8(-128));
         const I sum = _mm512_sad_epu8(raised, _mm512_setzero_si512());
-        _mm512_store_si512(starts + i / 4, MultiplyAddPairs(excess, sum, factors));
+        _mm512_storeu_si512(starts + i / 4, MultiplyAddPairs(excess, sum, factors));
       }
     } else if constexpr (kRun == 16) {
-      _mm512_store_si512(starts, _mm512_madd_epi16(_mm512_cvtepi16_epi32(Load256(sums)), factors));
+      _mm512_storeu_si512(starts, _mm512_madd_epi16(_mm512_cvtepi16_epi32(Load256(sums)), factors));
     } else {
       const __m256i of_32 = _mm256_madd_epi16(Load256(sums), _mm256_set1_epi16(static_cast<int16_t>(factor)));
       if constexpr (kRun == 32) {

@@ -49,49 +49,69 @@ struct BlockFamily {
     }
   }
 
+  // starts: with minimums, the sums that these are multiplied with.
+  inline void Prepare(const Scratch& scratch, const TileInput& x, int columns, int n) const {
+    for (int c = 0; c < columns; ++c) {
+      SumsOf32(x.sums + c * x.sums_stride, n / 32, scratch.starts + c * Scratch::kApart);
+      std::memcpy(scratch.x_scales + c * Scratch::kApart, x.scale + c * x.scale_stride,
+                  static_cast<size_t>(n / 32) * sizeof(float));
+    }
+  }
+
   template <int C>
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
-    alignas(64) int32_t xsums[C][kPartColumns / 32];
-    for (int c = 0; c < C; ++c) SumsOf32(x.sums + c * x.sums_stride, n / 32, xsums[c]);
-    KeepInMemory();
     for (int begin = 0; begin < n / 32; begin += Stretch::kMostBlocks) {
       const Stretch stretch(begin, n / 32);
-      for (int chain = 0; chain < kChains; ++chain) {
-        F acc[C][Ops::kRegisters];
-        for (int c = 0; c < C; ++c) {
-          for (int h = 0; h < Ops::kRegisters; ++h) acc[c][h] = Ops::Load(Sum(sums, c, chain, h));
-        }
-        for (int p = stretch.Begin(chain), k = stretch.first + chain; p < stretch.Begin(chain + 1);
-             ++p, k += kChains) {
-          I isum[C][Ops::kRegisters];
-          for (int c = 0; c < C; ++c) {
-            for (int h = 0; h < Ops::kRegisters; ++h)
-              isum[c][h] = Ops::Set(Format::kHasMin ? 0 : xsums[c][k]);
-          }
-          Ops::template SmallBlockSums<C, Format>(scratch.codes + static_cast<size_t>(p) * 32 * kRows,
-                                                  x.q + k * 32, x.q_stride, isum);
-          for (int h = 0; h < Ops::kRegisters; ++h) {
-            const F d = Ops::Load(scratch.d + p * kRows + h * Ops::kLanes);
-            for (int c = 0; c < C; ++c) {
-              const F dx = Ops::Set(x.scale[c * x.scale_stride + k]);
-              acc[c][h] = Ops::Fma(Ops::Multiply(d, dx), Ops::ToFloat(isum[c][h]), acc[c][h]);
-              if constexpr (Format::kHasMin) {
-                const F m = Ops::Load(scratch.dmin + p * kRows + h * Ops::kLanes);
-                acc[c][h] = Ops::Fma(Ops::Multiply(m, dx), Ops::ToFloat(Ops::Set(xsums[c][k])), acc[c][h]);
-              }
-            }
-          }
-        }
-        for (int c = 0; c < C; ++c) {
-          for (int h = 0; h < Ops::kRegisters; ++h) Ops::Store(Sum(sums, c, chain, h), acc[c][h]);
-        }
-      }
+      for (int chain = 0; chain < kChains; ++chain)
+        AddChain<C>(scratch, x, stretch, chain, sums + chain * kRows);
     }
   }
 
   inline void Finish(const float* sums, F y[Ops::kRegisters]) const { FoldChains<Ops, kChains>(sums, y); }
 
  private:
+  // The blocks of one chain of a stretch. sums: [C, kChains, kRows] from the chain's on.
+  template <int C>
+  static inline void AddChain(const Scratch& scratch, const TileInput& x, const Stretch& stretch, int chain,
+                              float* sums) {
+    int p = stretch.Begin(chain), k = stretch.first + chain;
+    const int end = stretch.Begin(chain + 1);
+    if constexpr (requires { Ops::template AddTileChain<1, 1>; } && C == Ops::kColumns && !Format::kHasMin) {
+      Ops::template AddTileChain<Scratch::kApart, kChains * kRows>(
+          scratch.codes + static_cast<size_t>(p) * 32 * kRows, x.q + k * 32, x.q_stride,
+          scratch.d + p * kRows, scratch.starts + k, scratch.x_scales + k, int64_t{end - p}, sums);
+      return;
+    }
+    F acc[C][Ops::kRegisters];
+    for (int c = 0; c < C; ++c) {
+      for (int h = 0; h < Ops::kRegisters; ++h) acc[c][h] = Ops::Load(Sum(sums, c, h));
+    }
+    for (; p < end; ++p, k += kChains) {
+      I isum[C][Ops::kRegisters];
+      for (int c = 0; c < C; ++c) {
+        for (int h = 0; h < Ops::kRegisters; ++h)
+          isum[c][h] = Ops::Set(Format::kHasMin ? 0 : scratch.starts[c * Scratch::kApart + k]);
+      }
+      Ops::template SmallBlockSums<C, Format>(scratch.codes + static_cast<size_t>(p) * 32 * kRows,
+                                              x.q + k * 32, x.q_stride, isum);
+      for (int h = 0; h < Ops::kRegisters; ++h) {
+        const F d = Ops::Load(scratch.d + p * kRows + h * Ops::kLanes);
+        for (int c = 0; c < C; ++c) {
+          const F dx = Ops::Set(scratch.x_scales[c * Scratch::kApart + k]);
+          acc[c][h] = Ops::Fma(Ops::Multiply(d, dx), Ops::ToFloat(isum[c][h]), acc[c][h]);
+          if constexpr (Format::kHasMin) {
+            const F m = Ops::Load(scratch.dmin + p * kRows + h * Ops::kLanes);
+            acc[c][h] = Ops::Fma(Ops::Multiply(m, dx),
+                                 Ops::ToFloat(Ops::Set(scratch.starts[c * Scratch::kApart + k])), acc[c][h]);
+          }
+        }
+      }
+    }
+    for (int c = 0; c < C; ++c) {
+      for (int h = 0; h < Ops::kRegisters; ++h) Ops::Store(Sum(sums, c, h), acc[c][h]);
+    }
+  }
+
   // Blocks block … block + count − 1 of the rows → places at[0 … count).
   static inline void UnpackBlocks(const Scratch& scratch, const PanelRows<kRows>& rows, int64_t block,
                                   int count, const size_t at[kChains]) {
@@ -111,9 +131,7 @@ struct BlockFamily {
     }
   }
 
-  static inline float* Sum(float* sums, int c, int chain, int h) {
-    return sums + (c * kChains + chain) * kRows + h * Ops::kLanes;
-  }
+  static inline float* Sum(float* sums, int c, int h) { return sums + c * kChains * kRows + h * Ops::kLanes; }
 
   // Integer sums start at −kOffset · Σ q, where codes are too large by an offset.
   static constexpr int kOffset = Format::kSigned ? Ops::Isa::kSignedExcess : Format::kOffset;

@@ -37,6 +37,8 @@ struct Nvfp4Family {
     }
   }
 
+  inline void Prepare(const Scratch&, const TileInput&, int, int) const {}
+
   template <int C>
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     const float* const scales = Scales(scratch);

@@ -35,6 +35,8 @@ struct PlainFamily {
     }
   }
 
+  inline void Prepare(const Scratch&, const TileInput&, int, int) const {}
+
   template <int C>
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     F acc[C][Ops::kRegisters];

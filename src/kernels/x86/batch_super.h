@@ -130,39 +130,28 @@ struct SuperFamily {
     }
   }
 
+  inline void Prepare(const Scratch& scratch, const TileInput& x, int columns, int n) const {
+    for (int c = 0; c < columns; ++c) {
+      const int row = c * Scratch::kApart;
+      Ops::template SetStarts<Reader>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, n / 256,
+                                      scratch.starts + row);
+      std::memcpy(scratch.x_scales + row, x.scale + c * x.scale_stride,
+                  static_cast<size_t>(n / 256) * sizeof(float));
+      if constexpr (kHasMinSums && kGroups == 8)
+        SumsOf32(x.sums + c * x.sums_stride, n / 256, scratch.sums_of_32 + row);
+    }
+    KeepInMemory();
+  }
+
   template <int C>
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     for (int k = 0; k < n / 256; ++k) {
-      const TileInput block = x.From(k, 256);
-      Ops::template BlockSums<C, Reader>(scratch, k, block);
-      if constexpr (kHasMinSums && kGroups == 8) {
-        for (int c = 0; c < C; ++c) SumsOf32(block.sums + c * x.sums_stride, scratch.sums_of_32 + c * 8);
-        KeepInMemory();
-      }
-      const int16_t* const xsums = kGroups == 8 ? scratch.sums_of_32 : block.sums;
-      const int64_t stride = kGroups == 8 ? 8 : x.sums_stride;
-      for (int h = 0; h < Ops::kRegisters; ++h) {
-        const int at = k * kRows + h * Ops::kLanes;
-        const int32_t* const pairs = scratch.mins + static_cast<size_t>(k) * 8 * kRows + h * Ops::kLanes;
-        I total[C], msum[C];
-        for (int c = 0; c < C; ++c) {
-          total[c] = Ops::Load(scratch.isum + c * kRows + h * Ops::kLanes);
-          msum[c] = Ops::Set(0);
-        }
-        if constexpr (kHasMinSums) AddPairs<C>(pairs, xsums, stride, msum);
-        if constexpr (kCentre != 0) AddPairs<C>(pairs + kPairs * kRows, xsums, stride, total);
-        for (int c = 0; c < C; ++c) {
-          const F dx = Ops::Set(block.scale[c * x.scale_stride]);
-          float* const sum = sums + c * kRows + h * Ops::kLanes;
-          if constexpr (kOffset != 0) total[c] = Ops::Subtract(total[c], msum[c]);
-          F acc =
-              Ops::Fma(Ops::Multiply(Ops::Load(scratch.d + at), dx), Ops::ToFloat(total[c]), Ops::Load(sum));
-          if constexpr (Reader::kHasMin) {
-            const F dmin = Ops::Multiply(Ops::Load(scratch.dmin + at), dx);
-            acc = Ops::FmaNegative(dmin, Ops::ToFloat(msum[c]), acc);
-          }
-          Ops::Store(sum, acc);
-        }
+      if constexpr (Ops::template kFinishesBlocks<Reader> && C == Ops::kColumns) {
+        Ops::template FinishBlock<Reader>(scratch, k, x, sums);
+        if constexpr (kHasMinSums) SubtractMinimums<C>(scratch, k, x, sums);
+      } else {
+        Ops::template BlockSums<C, Reader>(scratch, k, x);
+        AddBlock<C>(scratch, k, x, sums);
       }
     }
   }
@@ -172,6 +161,62 @@ struct SuperFamily {
   }
 
  private:
+  // Where the sums of activations are that pairs of minimums meet in block k.
+  static inline const int16_t* ActivationSums(const Scratch& scratch, int k, const TileInput& x) {
+    return kGroups == 8 ? scratch.sums_of_32 + k * 8 : x.sums + k * 16;
+  }
+  static inline int64_t SumsStride(const TileInput& x) {
+    return kGroups == 8 ? Scratch::kApart : x.sums_stride;
+  }
+  static inline const int32_t* Pairs(const Scratch& scratch, int k, int h) {
+    return scratch.mins + static_cast<size_t>(k) * 8 * kRows + h * Ops::kLanes;
+  }
+
+  // sums [C, kRows] += the products of block k, whose integer sums are in scratch.isum.
+  template <int C>
+  static inline void AddBlock(const Scratch& scratch, int k, const TileInput& x, float* sums) {
+    const int16_t* const xsums = ActivationSums(scratch, k, x);
+    for (int h = 0; h < Ops::kRegisters; ++h) {
+      const int at = k * kRows + h * Ops::kLanes;
+      const int32_t* const pairs = Pairs(scratch, k, h);
+      I total[C], msum[C];
+      for (int c = 0; c < C; ++c) {
+        total[c] = Ops::Load(scratch.isum + c * kRows + h * Ops::kLanes);
+        msum[c] = Ops::Set(0);
+      }
+      if constexpr (kHasMinSums) AddPairs<C>(pairs, xsums, SumsStride(x), msum);
+      if constexpr (kCentre != 0) AddPairs<C>(pairs + kPairs * kRows, xsums, SumsStride(x), total);
+      for (int c = 0; c < C; ++c) {
+        const F dx = Ops::Set(scratch.x_scales[c * Scratch::kApart + k]);
+        float* const sum = sums + c * kRows + h * Ops::kLanes;
+        if constexpr (kOffset != 0) total[c] = Ops::Subtract(total[c], msum[c]);
+        F acc =
+            Ops::Fma(Ops::Multiply(Ops::Load(scratch.d + at), dx), Ops::ToFloat(total[c]), Ops::Load(sum));
+        if constexpr (Reader::kHasMin) {
+          const F dmin = Ops::Multiply(Ops::Load(scratch.dmin + at), dx);
+          acc = Ops::FmaNegative(dmin, Ops::ToFloat(msum[c]), acc);
+        }
+        Ops::Store(sum, acc);
+      }
+    }
+  }
+
+  // sums [C, kRows] −= the minimums of block k · the sums of its activations.
+  template <int C>
+  static inline void SubtractMinimums(const Scratch& scratch, int k, const TileInput& x, float* sums) {
+    for (int h = 0; h < Ops::kRegisters; ++h) {
+      I msum[C];
+      for (int c = 0; c < C; ++c) msum[c] = Ops::Set(0);
+      AddPairs<C>(Pairs(scratch, k, h), ActivationSums(scratch, k, x), SumsStride(x), msum);
+      const F d = Ops::Load(scratch.dmin + k * kRows + h * Ops::kLanes);
+      for (int c = 0; c < C; ++c) {
+        float* const sum = sums + c * kRows + h * Ops::kLanes;
+        const F dmin = Ops::Multiply(d, Ops::Set(scratch.x_scales[c * Scratch::kApart + k]));
+        Ops::Store(sum, Ops::FmaNegative(dmin, Ops::ToFloat(msum[c]), Ops::Load(sum)));
+      }
+    }
+  }
+
   // Scales and minimums of block k, rows r … r + kLanes − 1 of the panel.
   static inline void StoreScales(const Scratch& scratch, int k, int r) {
     alignas(64) int32_t columns[16 * Ops::kLanes];
@@ -218,10 +263,13 @@ struct SuperFamily {
     }
   }
 
-  static inline void SumsOf32(const int16_t* sums, int16_t* to) {
-    const __m256i wide = _mm256_madd_epi16(Load256(sums), _mm256_set1_epi16(1));
-    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(wide, wide), 0x08);
-    _mm_store_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+  // From the sums of 16 activations each, of so many blocks.
+  static inline void SumsOf32(const int16_t* sums, int blocks, int16_t* to) {
+    for (int k = 0; k < blocks; ++k) {
+      const __m256i wide = _mm256_madd_epi16(Load256(sums + 16 * k), _mm256_set1_epi16(1));
+      const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(wide, wide), 0x08);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 8 * k), _mm256_castsi256_si128(packed));
+    }
   }
 };
 
