@@ -64,7 +64,7 @@ struct MatmulArgs {
   std::span<std::byte>
       scratch;  // kMatmulScratchBytes, 64-byte aligned, this thread's own; contents don't matter
 };
-inline constexpr size_t kMatmulScratchBytes = 1024 * 1024;
+inline constexpr size_t kMatmulScratchBytes = 1088 * 1024;
 using MatmulFn = void (*)(const MatmulArgs&);
 
 // Types of keys and values that attention reads as they lie in the cache. How rows are written: kv_rows.h.

@@ -16,15 +16,26 @@ namespace {
 // stretches of a unit side by side, and short ones cost bandwidth), but enough units that all workers have
 // some and a slow one can be helped.
 constexpr int64_t kPanelRows = 16;
+constexpr int64_t kFloatPanelRows = 64;  // of F32, F16 and BF16 weights
 constexpr int64_t kUnitBytes = 512 * 1024;
 // Of products that stay within a worker: 256 KiB, to be found in its cache again.
 constexpr int64_t kProductFloats = 64 * 1024;
 
+int64_t MostPanelRows(formats::DType weight) {
+  return kernels::ActivationKindFor(weight) == kernels::ActivationKind::kF32 ? kFloatPanelRows : kPanelRows;
+}
+
+// At most `rows`, in whole panels if there are as many.
+int64_t WholePanels(formats::DType weight, int64_t rows) {
+  const int64_t panel = rows < MostPanelRows(weight) ? kPanelRows : MostPanelRows(weight);
+  return rows / panel * panel;
+}
+
 int64_t RowsPerUnit(const weights::Matrix& weight, int64_t total_rows, int workers) {
-  const int64_t by_bytes = kUnitBytes / static_cast<int64_t>(weight.row_bytes());
+  const int64_t by_bytes =
+      std::max(kUnitBytes / static_cast<int64_t>(weight.row_bytes()), MostPanelRows(weight.dtype));
   const int64_t by_workers = total_rows / (workers * 4);
-  const int64_t rows = std::min(by_bytes, by_workers) / kPanelRows * kPanelRows;
-  return std::max(rows, kPanelRows);
+  return std::max(WholePanels(weight.dtype, std::min(by_bytes, by_workers)), kPanelRows);
 }
 
 // Some rows of a unit.
@@ -63,9 +74,10 @@ Part Whole(const Operation::Unit& unit) { return {unit.first_row, unit.row_in_ex
 
 // Calls fn(part) for parts of a unit whose products for the whole batch find room in `products`.
 template <typename F>
-void ForEachPart(const Operation::Unit& unit, int64_t batch, std::span<float> products, F&& fn) {
+void ForEachPart(const Operation::Unit& unit, formats::DType weight, int64_t batch, std::span<float> products,
+                 F&& fn) {
   const int64_t fitting = static_cast<int64_t>(products.size()) / batch;
-  const int64_t step = fitting >= unit.rows ? unit.rows : fitting / kPanelRows * kPanelRows;
+  const int64_t step = fitting >= unit.rows ? unit.rows : WholePanels(weight, fitting);
   for (int64_t row = 0; row < unit.rows; row += step)
     fn(Part{unit.first_row + row, unit.row_in_extent + row, std::min(step, unit.rows - row)});
 }
@@ -119,7 +131,7 @@ Status ProjectUnits(const runtime::Context& context, const WorkerScratch& scratc
                          return;
                        }
                        const std::span<float> products = scratch.products(worker);
-                       ForEachPart(unit, x[i].batch, products, [&](const Part& part) {
+                       ForEachPart(unit, p.linear->weight.dtype, x[i].batch, products, [&](const Part& part) {
                          Multiply(context, scratch.kernel(worker), *p.linear, x[i], extent, part,
                                   products.data(), part.rows);
                          for (int64_t b = 0; b < x[i].batch; ++b) {
@@ -192,7 +204,7 @@ Status ProjectGated(const runtime::Context& context, const WorkerScratch& scratc
                      [&](const Operation::Unit& unit, const std::byte* const* extents, int worker) {
                        const std::span<float> products = scratch.products(worker);
                        const std::span<std::byte> kernel = scratch.kernel(worker);
-                       ForEachPart(unit, x_gate.batch, products, [&](const Part& part) {
+                       ForEachPart(unit, gate.weight.dtype, x_gate.batch, products, [&](const Part& part) {
                          Multiply(context, kernel, gate, x_gate, extents[0], part, y + part.first_row, d_ff);
                          if (up != nullptr)
                            Multiply(context, kernel, *up, x_up, extents[1], part, products.data(), part.rows);

@@ -85,6 +85,24 @@ TEST_P(ProductsTest, RowsAroundTheLengthsOfParts) {
   }
 }
 
+// Kernels for batches of float weights cut rows, panels and batches at other numbers.
+TEST_P(ProductsTest, LargeBatchesOfFloats) {
+  if (formats::Traits(dtype()).block_length != 1) return;
+  struct Shape {
+    int64_t rows, columns, batch;
+  };
+  for (const Shape& shape :
+       {Shape{64, 1, 40}, Shape{17, 15, 41}, Shape{80, 1023, 36}, Shape{33, 1024, 38}, Shape{100, 1041, 43},
+        Shape{5, 4096, 37}, Shape{49, 4097, 36}, Shape{64, 4111, 230}, Shape{3, 5000, 1030}}) {
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectSameAsScalar(shape.rows, shape.columns, shape.batch, WeightKind::kSane, InputKind::kBell));
+  }
+  for (const WeightKind weight_kind : kWeightKinds) {
+    for (const InputKind input_kind : kInputKinds)
+      ASSERT_NO_FATAL_FAILURE(ExpectSameAsScalar(17, 1030, 40, weight_kind, input_kind));
+  }
+}
+
 TEST_P(ProductsTest, EveryKindOfNumber) {
   const int64_t columns = RowLengths(dtype())[1];
   for (const WeightKind weight_kind : kWeightKinds) {

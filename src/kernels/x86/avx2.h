@@ -40,6 +40,9 @@ void MatmulQ2_0(const MatmulArgs& args);
 void MatmulQ1_0(const MatmulArgs& args);
 
 // avx2_batch.cc: from a few activation rows on.
+void BatchF32(const MatmulArgs& args);
+void BatchF16(const MatmulArgs& args);
+void BatchBf16(const MatmulArgs& args);
 void BatchQ4_0(const MatmulArgs& args);
 void BatchQ4_1(const MatmulArgs& args);
 void BatchQ5_0(const MatmulArgs& args);

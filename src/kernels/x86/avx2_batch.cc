@@ -2,6 +2,7 @@
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/batch_avx2.h"
 #include "kernels/x86/batch_blocks.h"
+#include "kernels/x86/batch_floats.h"
 #include "kernels/x86/batch_nvfp4.h"
 #include "kernels/x86/batch_plain.h"
 #include "kernels/x86/batch_super.h"
@@ -9,6 +10,10 @@
 #include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx2 {
+
+void BatchF32(const MatmulArgs& args) { MatmulFloatBatch<BatchAvx2, WeightF32, 2>(args); }
+void BatchF16(const MatmulArgs& args) { MatmulFloatBatch<BatchAvx2, WeightF16, 2>(args); }
+void BatchBf16(const MatmulArgs& args) { MatmulFloatBatch<BatchAvx2, WeightBf16, 2>(args); }
 
 void BatchQ4_0(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockQ4_0Format>(args); }
 void BatchQ4_1(const MatmulArgs& args) { MatmulBlockBatch<BatchAvx2, BlockQ4_1Format>(args); }

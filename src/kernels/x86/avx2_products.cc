@@ -19,11 +19,24 @@ inline void ByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
   (args.x.batch < kBatch ? few : many)(args);
 }
 
+// Widening a row costs less than unpacking one, so it pays later.
+constexpr int64_t kFloatBatch = 36;
+
+inline void FloatsByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
+  (args.x.batch < kFloatBatch ? few : many)(args);
+}
+
 }  // namespace
 
-void MatmulF32(const MatmulArgs& args) { MatmulFloats<Avx2, WeightF32, 4, 2, 3>(args); }
-void MatmulF16(const MatmulArgs& args) { MatmulFloats<Avx2, WeightF16, 4, 2, 3>(args); }
-void MatmulBf16(const MatmulArgs& args) { MatmulFloats<Avx2, WeightBf16, 4, 2, 3>(args); }
+void MatmulF32(const MatmulArgs& args) {
+  FloatsByBatch(args, MatmulFloats<Avx2, WeightF32, 4, 2, 3>, BatchF32);
+}
+void MatmulF16(const MatmulArgs& args) {
+  FloatsByBatch(args, MatmulFloats<Avx2, WeightF16, 4, 2, 3>, BatchF16);
+}
+void MatmulBf16(const MatmulArgs& args) {
+  FloatsByBatch(args, MatmulFloats<Avx2, WeightBf16, 4, 2, 3>, BatchBf16);
+}
 
 void MatmulQ4_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ4_0Format>, BatchQ4_0); }
 void MatmulQ4_1(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ4_1Format>, BatchQ4_1); }

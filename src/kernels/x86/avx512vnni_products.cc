@@ -19,11 +19,24 @@ inline void ByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
   (args.x.batch < kBatch ? few : many)(args);
 }
 
+// Widening a row costs less than unpacking one, so it pays later.
+constexpr int64_t kFloatBatch = 36;
+
+inline void FloatsByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
+  (args.x.batch < kFloatBatch ? few : many)(args);
+}
+
 }  // namespace
 
-void MatmulF32(const MatmulArgs& args) { MatmulFloats<Avx512Vnni, WeightF32, 8, 4, 5>(args); }
-void MatmulF16(const MatmulArgs& args) { MatmulFloats<Avx512Vnni, WeightF16, 8, 4, 5>(args); }
-void MatmulBf16(const MatmulArgs& args) { MatmulFloats<Avx512Vnni, WeightBf16, 8, 4, 5>(args); }
+void MatmulF32(const MatmulArgs& args) {
+  FloatsByBatch(args, MatmulFloats<Avx512Vnni, WeightF32, 8, 4, 5>, BatchF32);
+}
+void MatmulF16(const MatmulArgs& args) {
+  FloatsByBatch(args, MatmulFloats<Avx512Vnni, WeightF16, 8, 4, 5>, BatchF16);
+}
+void MatmulBf16(const MatmulArgs& args) {
+  FloatsByBatch(args, MatmulFloats<Avx512Vnni, WeightBf16, 8, 4, 5>, BatchBf16);
+}
 
 void MatmulQ4_0(const MatmulArgs& args) {
   ByBatch(args, MatmulRows32<Avx512Vnni, BlockQ4_0Format>, BatchQ4_0);

@@ -84,6 +84,14 @@ struct BatchAvx2 {
     AddGroup<C, Format, kLength>(codes, q, q_stride, _mm256_set1_epi16(1), isum);
   }
 
+  // acc[h] += w[h] · *x
+  template <int kCount>
+  static inline void MultiplyAdd(F acc[kCount], const F w[kCount], const float* x) {
+    F v;
+    asm("vbroadcastss %1, %0" : "=x"(v) : "m"(*x));
+    for (int h = 0; h < kCount; ++h) asm("vfmadd231ps %2, %1, %0" : "+x"(acc[h]) : "x"(w[h]), "x"(v));
+  }
+
   // 8 rows of `n` 32-bit items, `stride` bytes apart → n columns; column(c) is where column c goes.
   template <class Column>
   static inline void Transpose(const void* rows, size_t stride, int n, Column column) {

@@ -191,6 +191,14 @@ struct BatchAvx512Vnni {
     return acc;
   }
 
+  // acc[h] += w[h] · *x
+  template <int kCount>
+  static inline void MultiplyAdd(F acc[kCount], const F w[kCount], const float* x) {
+    F v;
+    asm("vbroadcastss %1, %0" : "=v"(v) : "m"(*x));
+    for (int h = 0; h < kCount; ++h) asm("vfmadd231ps %2, %1, %0" : "+v"(acc[h]) : "v"(w[h]), "v"(v));
+  }
+
   // 16 rows of `n` 32-bit items, `stride` bytes apart → n columns; column(c) is where column c goes.
   template <class Column>
   static inline void Transpose(const void* rows, size_t stride, int n, Column column) {

@@ -1,8 +1,9 @@
-// Products with F32, F16 and BF16 weights: tiles of rows × activation rows, 16 lanes each. Templates of
-// internal linkage (isa_avx2.h).
+// Products with F32, F16 and BF16 weights, for few activation rows: tiles of rows × activation rows, 16 lanes
+// each. Larger batches: batch_floats.h. Templates of internal linkage (isa_avx2.h).
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/x86/batch.h"
 #include "kernels/x86/streams.h"
 #include "kernels/x86/vectors.h"
 
@@ -39,10 +40,11 @@ inline typename Isa::Lanes LoadLast(const std::byte* p, int64_t n) {
   return Weight::template Load<Isa>(copy);
 }
 
-// y[c * y_stride + r * y_step] for R rows of weights, `step` bytes apart, and C rows of activations.
+// y[c * y_stride + r * y_step] for R rows of weights, `step` bytes apart, and C rows of activations. A
+// function of its own, so that nothing else competes for the registers.
 template <class Isa, class Weight, int R, int C>
-inline void DotTile(const std::byte* weights, size_t step, const float* x, int64_t columns, float* y,
-                    int64_t y_stride, int64_t y_step) {
+[[gnu::noinline]] void DotTile(const std::byte* weights, size_t step, const float* x, int64_t columns,
+                               float* y, int64_t y_stride, int64_t y_step) {
   typename Isa::Lanes acc[R][C];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < C; ++c) acc[r][c] = Isa::Set(0.0f);
@@ -103,9 +105,8 @@ inline void MatmulFloats(const MatmulArgs& args) {
   const int64_t block = rows_in_block > kRows ? rows_in_block : kRows;
   for (int64_t r = 0; r < args.rows; r += block) {
     const int64_t end = r + block < args.rows ? r + block : args.rows;
-    int64_t b = 0;
-    for (; b + kColumns <= x.batch; b += kColumns) tiles.template operator()<kRows, kColumns>(r, end, b);
-    for (; b < x.batch; ++b) tiles.template operator()<kRows, 1>(r, end, b);
+    ForEachTile<kColumns>(0, x.batch,
+                          [&]<int C>(int64_t b) { tiles.template operator()<kRows, C>(r, end, b); });
   }
 }
 
