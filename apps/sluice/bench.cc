@@ -10,6 +10,7 @@
 #include "loading_progress.h"
 #include "options.h"
 #include "output.h"
+#include "sluice/bench_attention.h"
 #include "stats_report.h"
 
 namespace sluice::app {
@@ -19,6 +20,8 @@ namespace {
 struct BenchFlags {
   ModelFlags model;
   BenchOptions options;
+  AttentionBenchOptions attention;
+  bool attention_alone = false;
   ObserveFlags observe;
   bool json = false;
 };
@@ -67,7 +70,79 @@ Result<int> RunFusionBench(BenchFlags flags) {
   return kExitOk;
 }
 
+nlohmann::ordered_json AttentionJson(const AttentionReport& report) {
+  nlohmann::ordered_json json;
+  json["depth"] = report.depth;
+  json["kv_k"] = kv::Name(report.k_type);
+  json["kv_v"] = kv::Name(report.v_type);
+  if (!report.left_out.empty()) {
+    json["left_out"] = report.left_out;
+    return json;
+  }
+  json["kv_bytes"] = report.kv_bytes;
+  json["seconds"] = report.seconds();
+  json["bytes_per_second"] = report.bytes_per_second();
+  json["share_of_roof"] = report.share_of_roof();
+  json["scratch_bytes"] = report.scratch_bytes;
+  json["score_bytes"] = report.score_bytes;
+  json["stored_ratio"] = report.stored_ratio();
+  json["prompt_rows"] = report.prompt_rows;
+  json["prompt_seconds"] = report.prompt_seconds();
+  json["prompt_stored_ratio"] = report.prompt_stored_ratio();
+  for (const AttentionSample& sample : report.samples)
+    json["samples"].push_back({sample.seconds, sample.roof_bytes_per_second});
+  return json;
+}
+
+// The columns "stored": how many times as long it takes when all scores go through memory.
+void PrintAttention(const std::vector<AttentionReport>& reports) {
+  std::printf("%6s  %-10s  %10s  %8s  %7s  %7s  %10s  %10s  %6s  %13s  %6s\n", "depth", "kv", "KV bytes",
+              "ms", "GB/s", "of roof", "scratch", "scores", "stored", "ms a prompt", "stored");
+  for (const AttentionReport& report : reports) {
+    const std::string types = fmt::format("{}/{}", kv::Name(report.k_type), kv::Name(report.v_type));
+    std::printf("%6lld  %-10s  ", static_cast<long long>(report.depth), types.c_str());
+    if (!report.left_out.empty()) {
+      std::printf("%s\n", report.left_out.c_str());
+      continue;
+    }
+    std::printf("%10s  %8.3f  %7.2f  %7.2f  %10s  %10s  %6.2f  %13.2f  %6.2f\n",
+                FormatBytes(report.kv_bytes).c_str(), report.seconds() * 1e3, report.bytes_per_second() / 1e9,
+                report.share_of_roof(), FormatBytes(report.scratch_bytes).c_str(),
+                FormatBytes(report.score_bytes).c_str(), report.stored_ratio(), report.prompt_seconds() * 1e3,
+                report.prompt_stored_ratio());
+  }
+}
+
+Result<int> RunAttentionBench(BenchFlags flags) {
+  if (!flags.observe.trace.empty() || flags.observe.stats)
+    return Fail(ErrorCode::kInvalidArgument,
+                "--stats and --trace are of a whole model: not with --attention");
+  flags.model.context_length = 64;  // nothing is read: the caches come from what the budget has left
+  SLUICE_TRY_ASSIGN(const ConversationOptions conversation, flags.model.Conversation());
+  SLUICE_TRY_ASSIGN(
+      const OpenedModel opened,
+      OpenModel(flags.model, conversation,
+                {.quiet = flags.json, .reserve_bytes = flags.options.roofs ? kBenchReserveBytes : 0}));
+  flags.attention.repetitions = flags.options.repetitions;
+  flags.attention.roofs = flags.options.roofs;
+  SLUICE_TRY_ASSIGN(
+      const std::vector<AttentionReport> reports,
+      BenchAttention(*opened.engine, *opened.model, flags.attention, [] { return !Interrupted().load(); }));
+  if (flags.json) {
+    nlohmann::ordered_json json;
+    json["model"] = opened.model->path();
+    json["threads"] = opened.engine->threads();
+    json["kernels"] = opened.engine->kernels();
+    for (const AttentionReport& report : reports) json["attention"].push_back(AttentionJson(report));
+    std::cout << json.dump(2) << "\n";
+  } else {
+    PrintAttention(reports);
+  }
+  return kExitOk;
+}
+
 Result<int> RunBench(BenchFlags flags) {
+  if (flags.attention_alone) return RunAttentionBench(std::move(flags));
   if (flags.model.fusion == kAllLevels) return RunFusionBench(std::move(flags));
   SLUICE_TRY_ASSIGN(flags.options.conversation, flags.model.Conversation());
   if (flags.options.conversation.context_length == 0)
@@ -163,8 +238,9 @@ void AddBench(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("bench", "Speed, beside the machine's own roofs");
   auto flags = std::make_shared<BenchFlags>();
   flags->model.AddTo(*command);
-  command->add_option("-p,--prompt-tokens", flags->options.prompt_tokens, "Tokens read in one go")
-      ->capture_default_str();
+  CLI::Option* const prompt =
+      command->add_option("-p,--prompt-tokens", flags->options.prompt_tokens, "Tokens read in one go")
+          ->capture_default_str();
   command->add_option("-n,--decode-tokens", flags->options.decode_tokens, "Tokens one by one")
       ->capture_default_str();
   command->add_option("-d,--depth", flags->options.depth, "Tokens held when decoding begins")
@@ -175,10 +251,21 @@ void AddBench(CLI::App& app, Action& action) {
       ->default_str(kAllLevels)
       ->description(
           "Without a value: memory and time with each level of fused operators; else the level to measure");
+  CLI::Option* const attention =
+      command
+          ->add_option("--attention", flags->attention.depths,
+                       "Attention alone, at these depths of context, for several KV types; -p is then 64")
+          ->expected(0, 64)
+          ->delimiter(',')
+          ->default_str("512,2048,4096,32768");
   command->add_flag("!--no-roof", flags->options.roofs, "Don't measure the machine's own roofs beside");
   flags->observe.AddTo(*command);
   command->add_flag("--json", flags->json, "One JSON object on stdout");
-  command->final_callback([flags, &action] { action = [flags] { return RunBench(*flags); }; });
+  command->final_callback([flags, prompt, attention, &action] {
+    flags->attention_alone = attention->count() > 0;
+    if (prompt->count() > 0) flags->attention.prompt_tokens = flags->options.prompt_tokens;
+    action = [flags] { return RunBench(*flags); };
+  });
 }
 
 }  // namespace sluice::app

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "api/median.h"
 #include "base/units.h"
 #include "plan/roof.h"
 
@@ -14,13 +15,6 @@ namespace {
 // As large as the weights, so that both meet the same caches, within bounds: at least what no usual cache
 // holds.
 constexpr uint64_t kLargestRoofBuffer = kGiB;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 constexpr int64_t kMostTokens = int64_t{1} << 26;
 

@@ -1,6 +1,15 @@
-// One tile of attention (docs/arithmetic.md, section 5), up to four query heads at a time, so that each key
+// One tile of attention (docs/arithmetic.md, section 5), up to eight query heads at a time, so that each key
 // and value is loaded and widened once for all of them. Templates of internal linkage (isa_avx2.h).
+//
+// H heads, a power of two, are worked on together, with the scores in the order [slot][head]: a register of
+// sixteen has 16 / H neighbouring slots, so that the sums over lanes of sixteen products are made in one go and
+// maxima and sums of the heads run side by side. Where a group has fewer heads, its last one is done several
+// times, and stored with equal bits.
 #pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "kernels/kernels.h"
 #include "kernels/x86/kv_elements.h"
@@ -10,187 +19,91 @@ namespace sluice::kernels {
 namespace {
 
 constexpr int kSlots = kTileSlots;
+constexpr int kLanes16 = 16;
+constexpr float kMinusInfinity = -__builtin_inff();
 
-// Scores or probabilities of H heads.
+// Scores or probabilities.
 template <int H>
 struct alignas(64) SlotValues {
-  float head[H][kSlots];
+  float value[kSlots][H];
 };
 
-// The dot products of H queries with the four keys from slot i on. A short group reads its last key again.
-template <class Isa, class Element, int H>
-inline void DotKeys(const AttentionTileArgs& args, const float* q, int i, SlotValues<H>& s) {
-  constexpr int kKeys = 4;
-  constexpr int kKeysAtOnce = Isa::kAccumulators / H < kKeys ? Isa::kAccumulators / H : kKeys;
-  typename Isa::Lanes dots[H][kKeys];
-  for (int first = 0; first < kKeys; first += kKeysAtOnce) {
-    const std::byte* k[kKeysAtOnce];
-    typename Isa::Lanes acc[H][kKeysAtOnce];
-    for (int n = 0; n < kKeysAtOnce; ++n) {
-      const int slot = i + first + n < args.last ? i + first + n : args.last - 1;
-      k[n] = args.k + static_cast<size_t>(slot) * args.k_row_bytes;
-      for (int h = 0; h < H; ++h) acc[h][n] = Isa::Set(0.0f);
-    }
-    // Columns j … j + 15, the half kHalf of a block of 32.
-    const auto add = [&]<int kHalf>(int j) {
-      for (int n = 0; n < kKeysAtOnce; ++n) {
-        const typename Isa::Lanes key = Element::template Load<Isa, kHalf>(k[n], j);
-        for (int h = 0; h < H; ++h)
-          acc[h][n] = Isa::Fma(Isa::LoadF32(q + h * args.q_stride + j), key, acc[h][n]);
-      }
-    };
+// Scales of all blocks of 64 rows.
+struct alignas(64) TileScales {
+  float value[kSlots * kMaxHeadDim / 32];
+};
+
+// What H heads of a tile have of their own: heads first … first + count − 1, then the last one again.
+template <int H>
+struct Heads {
+  Heads(int first, int heads) : count(heads) {
+    for (int h = 0; h < H; ++h) head[h] = first + std::min(h, count - 1);
+  }
+  int count;
+  int head[H];
+};
+
+// The queries of the heads, sixteen columns of each side by side, filled up with zeros.
+template <int H>
+struct alignas(64) Queries {
+  float value[kMaxHeadDim / 16][H][16];
+};
+template <class Isa, int H>
+inline void GatherQueries(const AttentionTileArgs& args, const Heads<H>& heads, Queries<H>& to) {
+  for (int h = 0; h < H; ++h) {
+    const float* const q = args.q + heads.head[h] * args.q_stride;
     int j = 0;
-    for (; j + 32 <= args.k_dim; j += 32) {
-      add.template operator()<0>(j);
-      add.template operator()<1>(j + 16);
-    }
-    if (j + 16 <= args.k_dim) {
-      add.template operator()<0>(j);
-      j += 16;
-    }
-    if (j < args.k_dim) {
-      for (int n = 0; n < kKeysAtOnce; ++n) {
-        const typename Isa::Lanes key = LoadLastElements<Isa, Element>(k[n], j, args.k_dim - j);
-        for (int h = 0; h < H; ++h) {
-          const auto* rest = reinterpret_cast<const std::byte*>(q + h * args.q_stride);
-          acc[h][n] = Isa::Fma(LoadLastElements<Isa, ElementF32>(rest, j, args.k_dim - j), key, acc[h][n]);
-        }
-      }
-    }
-    for (int h = 0; h < H; ++h) {
-      for (int n = 0; n < kKeysAtOnce; ++n) dots[h][first + n] = acc[h][n];
-    }
-  }
-  for (int h = 0; h < H; ++h) _mm_storeu_ps(s.head[h] + i, Isa::Fold(dots[h]));
-}
-
-// Dot products → scores: scaled, capped, with the slope of the head; −infinity in the slots that are not
-// visible.
-inline void FinishScores(const AttentionTileArgs& args, int head, float s[kSlots]) {
-  const __m256 scale = _mm256_set1_ps(args.scale);
-  const __m256 softcap = _mm256_set1_ps(args.softcap);
-  for (int i = 0; i < kSlots; i += 8) {
-    const __m256i slot = _mm256_add_epi32(_mm256_set1_epi32(i), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    __m256 v = _mm256_mul_ps(_mm256_load_ps(s + i), scale);
-    if (args.softcap > 0.0f) v = _mm256_mul_ps(softcap, Tanh(_mm256_div_ps(v, softcap)));
-    if (args.alibi_slopes != nullptr) {
-      alignas(32) float distance[8];
-      for (int n = 0; n < 8; ++n)
-        distance[n] = static_cast<float>(args.first_distance + (i + n - args.first));
-      v = _mm256_fmadd_ps(_mm256_set1_ps(args.alibi_slopes[head]), _mm256_load_ps(distance), v);
-    }
-    const __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32(args.first), slot);
-    const __m256i within = _mm256_cmpgt_epi32(_mm256_set1_epi32(args.last), slot);
-    const __m256 visible = _mm256_castsi256_ps(_mm256_andnot_si256(before, within));
-    _mm256_store_ps(s + i, _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), v, visible));
+    for (; j + 16 <= args.k_dim; j += 16) Isa::Store(to.value[j / 16][h], Isa::LoadF32(q + j));
+    if (j == args.k_dim) continue;
+    const auto* bytes = reinterpret_cast<const std::byte*>(q);
+    Isa::Store(to.value[j / 16][h], LoadLastElements<Isa, ElementF32>(bytes, nullptr, j, args.k_dim - j));
   }
 }
 
-// The largest of s and m, NaNs passed over, −0 made +0.
-inline float Maximum(const float s[kSlots], float m) {
-  __m256 v = _mm256_set1_ps(-__builtin_inff());
-  for (int i = 0; i < kSlots; i += 8) {
-    v = _mm256_max_ps(_mm256_load_ps(s + i), v);  // the second operand when unordered
-  }
-  alignas(32) float lanes[8];
-  _mm256_store_ps(lanes, v);
-  for (const float lane : lanes) m = lane > m ? lane : m;
-  return m + 0.0f;
+inline int Blocks(int columns) { return (columns + 31) / 32; }
+
+// Calls f.operator()<0>() … f.operator()<N − 1>(): what is indexed by such numbers can stay in registers.
+template <int N, class F>
+[[gnu::always_inline]] inline void Times(F f) {
+  [&]<int... n>(std::integer_sequence<int, n...>) __attribute__((always_inline)) {
+    (f.template operator()<n>(), ...);
+  }(std::make_integer_sequence<int, N>());
 }
 
-// Scores → probabilities; brings m and l of the head up to date. Returns what the output so far is multiplied
-// by.
-template <class Isa>
-inline float Softmax(float* m, float* l, float s[kSlots]) {
-  const float largest = Maximum(s, *m);
-  const float change = _mm256_cvtss_f32(Exp(_mm256_set1_ps(*m - largest)));
-  typename Isa::Lanes sum = Isa::Set(0.0f);
-  for (int i = 0; i < kSlots; i += 16) {
-    for (int n = i; n < i + 16; n += 8) {
-      _mm256_store_ps(s + n, Exp(_mm256_sub_ps(_mm256_load_ps(s + n), _mm256_set1_ps(largest))));
-    }
-    sum = Isa::Add(sum, Isa::LoadF32(s + i));
-  }
-  *m = largest;
-  *l = __builtin_fmaf(*l, change, Isa::Fold(sum));
-  return change;
-}
-
-// o = o · change + Σ p · v over the visible slots, N · 16 columns from j on, for H heads. j lies in the half
-// kHalf of its block of 32.
-template <class Isa, class Element, int H, int N, int kHalf>
-inline void AddValues(const AttentionTileArgs& args, const SlotValues<H>& p, const float change[H], int j,
-                      float* o) {
-  typename Isa::Lanes acc[H][N];
-  for (int h = 0; h < H; ++h) {
-    for (int n = 0; n < N; ++n) {
-      acc[h][n] = Isa::Multiply(Isa::LoadF32(o + h * args.v_dim + j + 16 * n), Isa::Set(change[h]));
-    }
-  }
-  for (int i = args.first; i < args.last; ++i) {
-    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes;
-    typename Isa::Lanes v[N];
-    if constexpr (N == 1) {
-      v[0] = Element::template Load<Isa, kHalf>(row, j);
-    } else {
-      for (int n = 0; n < N; n += 2) {
-        v[n] = Element::template Load<Isa, 0>(row, j + 16 * n);
-        v[n + 1] = Element::template Load<Isa, 1>(row, j + 16 * n + 16);
-      }
-    }
-    for (int n = 0; n < N; ++n) {
-      for (int h = 0; h < H; ++h) acc[h][n] = Isa::Fma(Isa::Set(p.head[h][i]), v[n], acc[h][n]);
-    }
-  }
-  for (int h = 0; h < H; ++h) {
-    for (int n = 0; n < N; ++n) Isa::Store(o + h * args.v_dim + j + 16 * n, acc[h][n]);
-  }
-}
-
-// The last columns, fewer than 16, of one head.
-template <class Isa, class Element>
-inline void AddLastValues(const AttentionTileArgs& args, const float p[kSlots], float change, int j,
-                          float* o) {
-  const int64_t n = args.v_dim - j;
-  alignas(64) float columns[16] = {};
-  std::memcpy(columns, o + j, static_cast<size_t>(n) * sizeof(float));
-  typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(change));
-  for (int i = args.first; i < args.last; ++i) {
-    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes;
-    acc = Isa::Fma(Isa::Set(p[i]), LoadLastElements<Isa, Element>(row, j, n), acc);
-  }
-  Isa::Store(columns, acc);
-  std::memcpy(o + j, columns, static_cast<size_t>(n) * sizeof(float));
-}
-
-// The scores and the sums are two functions for each type, so that types combine without a kernel for each
-// pair.
-template <class Isa, class Element, int H>
-[[gnu::noinline]] void DotAllKeys(const AttentionTileArgs& args, const float* q, SlotValues<H>& s) {
-  for (int i = args.first; i < args.last; i += 4) {
-    // The last group starts no later than slot 60, over again for slots that a group before it has done.
-    DotKeys<Isa, Element, H>(args, q, i <= kSlots - 4 ? i : kSlots - 4, s);
-  }
-}
-
-template <class Isa, class Element, int H>
-[[gnu::noinline]] void AddAllValues(const AttentionTileArgs& args, const SlotValues<H>& p,
-                                    const float change[H], float* o) {
-  constexpr int N = Isa::kAccumulators / H < 4 ? Isa::kAccumulators / H : 4;
+// Dot products of N keys, from slot i on, with heads from … from + G − 1, to acc[key · G + head].
+template <class Isa, class Element, int H, int G, int N>
+[[gnu::always_inline]] inline void DotKeys(const AttentionTileArgs& args, const Queries<H>& q, int from, const float* scales, int i,
+                    typename Isa::Lanes* acc) {
+  const int blocks = Blocks(args.k_dim);
+  const std::byte* const k = args.k + static_cast<size_t>(i) * args.k_row_bytes;
+  Times<N * G>([&]<int a>() __attribute__((always_inline)) { acc[a] = Isa::Set(0.0f); });
+  // Columns j … j + 15, the half kHalf of a block of 32.
+  const auto add_columns = [&]<int kHalf>(int j) __attribute__((always_inline)) {
+    Times<N>([&]<int n>() __attribute__((always_inline)) {
+      const std::byte* row = k + n * args.k_row_bytes;
+      const auto key = Element::template Load<Isa, kHalf>(row, scales + (i + n) * blocks, j);
+      Times<G>([&]<int h>() __attribute__((always_inline)) {
+        acc[n * G + h] = Isa::Fma(Isa::LoadF32(q.value[j / 16][from + h]), key, acc[n * G + h]);
+      });
+    });
+  };
   int j = 0;
-  if constexpr (N > 1) {
-    for (; j + 16 * N <= args.v_dim; j += 16 * N) AddValues<Isa, Element, H, N, 0>(args, p, change, j, o);
+  for (; j + 32 <= args.k_dim; j += 32) {
+    add_columns.template operator()<0>(j);
+    add_columns.template operator()<1>(j + 16);
   }
-  for (; j + 32 <= args.v_dim; j += 32) {
-    AddValues<Isa, Element, H, 1, 0>(args, p, change, j, o);
-    AddValues<Isa, Element, H, 1, 1>(args, p, change, j + 16, o);
-  }
-  if (j + 16 <= args.v_dim) {
-    AddValues<Isa, Element, H, 1, 0>(args, p, change, j, o);
+  if (j + 16 <= args.k_dim) {
+    add_columns.template operator()<0>(j);
     j += 16;
   }
-  if (j == args.v_dim) return;
-  for (int h = 0; h < H; ++h) AddLastValues<Isa, Element>(args, p.head[h], change[h], j, o + h * args.v_dim);
+  if (j == args.k_dim) return;
+  Times<N>([&]<int n>() __attribute__((always_inline)) {
+    const std::byte* row = k + n * args.k_row_bytes;
+    const auto key = LoadLastElements<Isa, Element>(row, scales + (i + n) * blocks, j, args.k_dim - j);
+    Times<G>([&]<int h>() __attribute__((always_inline)) {
+      acc[n * G + h] = Isa::Fma(Isa::LoadF32(q.value[j / 16][from + h]), key, acc[n * G + h]);
+    });
+  });
 }
 
 // Calls f with an object of the Element of `type`.
@@ -210,68 +123,263 @@ inline void WithElement(KvType type, F f) {
   }
 }
 
-// The scores of heads first … first + H − 1.
+// Scaled dot products of all visible slots, and of some others: of registers, whole.
+template <class Isa, class Element, int H>
+[[gnu::noinline]] void DotAllKeys(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
+  constexpr int kStep = kLanes16 / H;  // slots
+  constexpr int G = H < Isa::kAccumulators ? H : Isa::kAccumulators;
+  constexpr int N = kStep < Isa::kAccumulators / G ? kStep : Isa::kAccumulators / G;
+  const int begin = args.first / kStep * kStep;
+  const int end = (args.last + kStep - 1) / kStep * kStep;
+  TileScales scales;
+  GatherScales<Isa, Element>(args.k, args.k_row_bytes, Blocks(args.k_dim), begin, end, scales.value);
+  Queries<H> q;
+  GatherQueries<Isa, H>(args, heads, q);
+  const typename Isa::Lanes scale = Isa::Set(args.scale);
+  for (int i = begin; i < end; i += kStep) {
+    typename Isa::Lanes dots[kLanes16];  // [slot][head]
+    Times<kStep / N>([&]<int n>() __attribute__((always_inline)) {
+      Times<H / G>([&]<int h>() __attribute__((always_inline)) {
+        typename Isa::Lanes acc[N * G];
+        DotKeys<Isa, Element, H, G, N>(args, q, h * G, scales.value, i + n * N, acc);
+        Times<N * G>([&]<int a>() __attribute__((always_inline)) {
+          dots[(n * N + a / G) * H + h * G + a % G] = acc[a];
+        });
+      });
+    });
+    Isa::Store(s.value[i], Isa::Multiply(Isa::FoldSixteen(dots), scale));
+  }
+}
+
+// Scaled scores → scores: capped, with the slopes of the heads.
 template <class Isa, int H>
-inline void ScoreHeads(const AttentionTileArgs& args, int first, SlotValues<H>& s) {
-  const float* const q = args.q + first * args.q_stride;
-  WithElement(args.k_type, [&](auto element) { DotAllKeys<Isa, decltype(element), H>(args, q, s); });
-  for (int h = 0; h < H; ++h) FinishScores(args, first + h, s.head[h]);
+inline void FinishScores(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
+  float* const scores = s.value[0];
+  if (args.softcap > 0.0f) {
+    const __m256 softcap = _mm256_set1_ps(args.softcap);
+    for (int i = 0; i < kSlots * H; i += 8) {
+      const __m256 v = _mm256_div_ps(_mm256_load_ps(scores + i), softcap);
+      _mm256_store_ps(scores + i, _mm256_mul_ps(softcap, Tanh(v)));
+    }
+  }
+  if (args.alibi_slopes == nullptr) return;
+  for (int i = args.first; i < args.last; ++i) {
+    const auto distance = static_cast<float>(args.first_distance + (i - args.first));
+    for (int h = 0; h < H; ++h)
+      s.value[i][h] = __builtin_fmaf(args.alibi_slopes[heads.head[h]], distance, s.value[i][h]);
+  }
+}
+
+// The scores of the heads at the visible slots; whatever elsewhere.
+template <class Isa, int H>
+inline void ScoreHeads(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
+  WithElement(args.k_type, [&](auto element) { DotAllKeys<Isa, decltype(element), H>(args, heads, s); });
+  FinishScores<Isa, H>(args, heads, s);
 }
 
 // The same from memory.
 template <int H>
-inline void LoadScores(const AttentionTileArgs& args, int first, SlotValues<H>& s) {
+inline void LoadScores(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
   for (int h = 0; h < H; ++h) {
-    for (int i = 0; i < kSlots; ++i) s.head[h][i] = -__builtin_inff();
-    const float* const scores = args.scores + (first + h) * kSlots;
-    for (int i = args.first; i < args.last; ++i) s.head[h][i] = scores[i];
+    const float* const scores = args.scores + heads.head[h] * kSlots;
+    for (int i = args.first; i < args.last; ++i) s.value[i][h] = scores[i];
   }
 }
 
-// Heads first … first + H − 1.
+// −infinity in the slots that are not visible.
+template <int H>
+inline void HideSlots(int first, int last, SlotValues<H>& s) {
+  std::fill(s.value[0], s.value[first], kMinusInfinity);
+  std::fill(s.value[last - 1] + H, s.value[kSlots - 1] + H, kMinusInfinity);
+}
+
+// Combines the slots within a register: lanes of one head.
+template <class Isa, int H, class F>
+inline typename Isa::Lanes Combine(typename Isa::Lanes v, F f) {
+  if constexpr (H <= 8) v = f(v, Isa::template Swap<8>(v));
+  if constexpr (H <= 4) v = f(v, Isa::template Swap<4>(v));
+  if constexpr (H <= 2) v = f(v, Isa::template Swap<2>(v));
+  if constexpr (H <= 1) v = f(v, Isa::template Swap<1>(v));
+  return v;
+}
+
+// Scores → probabilities; brings m and l of the heads up to date. `change`: what their outputs so far are
+// multiplied by.
 template <class Isa, int H>
-inline void AttendHeads(const AttentionTileArgs& args, int first) {
-  SlotValues<H> p = {};
-  if (args.scores == nullptr) {
-    ScoreHeads<Isa, H>(args, first, p);
-  } else {
-    LoadScores<H>(args, first, p);
+inline void Softmax(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s, float change[H]) {
+  using Lanes = typename Isa::Lanes;
+  float* const values = s.value[0];
+  alignas(64) float m[kLanes16], l[kLanes16];
+  for (int lane = 0; lane < kLanes16; ++lane) {
+    m[lane] = args.m[heads.head[lane % H]];
+    l[lane] = args.l[heads.head[lane % H]];
   }
+  const Lanes before = Isa::LoadF32(m);
+  // NaNs are passed over; −0 is made +0.
+  Lanes largest = Isa::Set(kMinusInfinity);
+  for (int i = 0; i < kSlots * H; i += kLanes16) largest = Isa::Max(Isa::LoadF32(values + i), largest);
+  largest = Combine<Isa, H>(largest, [](Lanes a, Lanes b) { return Isa::Max(a, b); });
+  largest = Isa::Add(Isa::Max(largest, before), Isa::Set(0.0f));
+  const Lanes factor = Isa::Exp(Isa::Subtract(before, largest));
+
+  // Slot i to lane i mod 16 of a sum: sixteen slots are H registers.
+  Lanes sums[H];
+  for (int r = 0; r < H; ++r) sums[r] = Isa::Set(0.0f);
+  for (int i = 0; i < kSlots * H; i += kLanes16 * H) {
+    for (int r = 0; r < H; ++r) {
+      const Lanes p = Isa::Exp(Isa::Subtract(Isa::LoadF32(values + i + r * kLanes16), largest));
+      Isa::Store(values + i + r * kLanes16, p);
+      sums[r] = Isa::Add(sums[r], p);
+    }
+  }
+  for (int half = H / 2; half > 0; half /= 2) {
+    for (int r = 0; r < half; ++r) sums[r] = Isa::Add(sums[r], sums[r + half]);
+  }
+  const Lanes sum = Combine<Isa, H>(sums[0], [](Lanes a, Lanes b) { return Isa::Add(a, b); });
+  alignas(64) float factors[kLanes16];
+  Isa::Store(factors, factor);
+  Isa::Store(m, largest);
+  Isa::Store(l, Isa::Fma(Isa::LoadF32(l), factor, sum));
+  for (int h = 0; h < H; ++h) {
+    change[h] = factors[h];
+    args.m[heads.head[h]] = m[h];
+    args.l[heads.head[h]] = l[h];
+  }
+}
+
+// What the values are added to.
+template <int H>
+struct Weighted {
+  const SlotValues<H>& p;
   float change[H];
-  for (int h = 0; h < H; ++h) change[h] = Softmax<Isa>(args.m + first + h, args.l + first + h, p.head[h]);
-  float* const o = args.o + static_cast<int64_t>(first) * args.v_dim;
-  WithElement(args.v_type,
-              [&](auto element) { AddAllValues<Isa, decltype(element), H>(args, p, change, o); });
+  float* o[H];          // [v_dim] each
+  const float* scales;  // of the values
+  int heads;            // that are not there several times
+};
+
+// o = o · change + Σ p · v over the visible slots, N · 16 columns from j on. j lies in the half kHalf of its
+// block of 32.
+template <class Isa, class Element, int H, int N, int kHalf>
+[[gnu::always_inline]] inline void AddValues(const AttentionTileArgs& args, const Weighted<H>& to, int j) {
+  const int blocks = Blocks(args.v_dim);
+  typename Isa::Lanes acc[H * N];
+  Times<H * N>([&]<int a>() __attribute__((always_inline)) {
+    acc[a] = Isa::Multiply(Isa::LoadF32(to.o[a / N] + j + 16 * (a % N)), Isa::Set(to.change[a / N]));
+  });
+  const std::byte* row = args.v + static_cast<size_t>(args.first) * args.v_row_bytes;
+  for (int i = args.first; i < args.last; ++i, row += args.v_row_bytes) {
+    const float* const scales = to.scales + i * blocks;
+    typename Isa::Lanes v[N];
+    Times<N>([&]<int n>() __attribute__((always_inline)) {
+      v[n] = Element::template Load<Isa, (kHalf + n) % 2>(row, scales, j + 16 * n);
+    });
+    Times<H>([&]<int h>() __attribute__((always_inline)) {
+      const typename Isa::Lanes p = Isa::Set(to.p.value[i][h]);
+      Times<N>([&]<int n>() __attribute__((always_inline)) { acc[h * N + n] = Isa::Fma(p, v[n], acc[h * N + n]); });
+    });
+  }
+  Times<H * N>([&]<int a>() __attribute__((always_inline)) { Isa::Store(to.o[a / N] + j + 16 * (a % N), acc[a]); });
+}
+
+// The last columns, fewer than 16, of one head.
+template <class Isa, class Element, int H>
+inline void AddLastValues(const AttentionTileArgs& args, const Weighted<H>& to, int h, int j) {
+  const int blocks = Blocks(args.v_dim);
+  const int64_t n = args.v_dim - j;
+  alignas(64) float columns[16] = {};
+  std::memcpy(columns, to.o[h] + j, static_cast<size_t>(n) * sizeof(float));
+  typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(to.change[h]));
+  for (int i = args.first; i < args.last; ++i) {
+    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes;
+    acc = Isa::Fma(Isa::Set(to.p.value[i][h]),
+                   LoadLastElements<Isa, Element>(row, to.scales + i * blocks, j, n), acc);
+  }
+  Isa::Store(columns, acc);
+  std::memcpy(to.o[h] + j, columns, static_cast<size_t>(n) * sizeof(float));
+}
+
+// All whole runs of N · 16 columns from j on, N even, then of fewer. Returns where it ends: fewer than 32 are left.
+template <class Isa, class Element, int H, int N>
+inline int AddWideValues(const AttentionTileArgs& args, const Weighted<H>& to, int j) {
+  for (; j + 16 * N <= args.v_dim; j += 16 * N) AddValues<Isa, Element, H, N, 0>(args, to, j);
+  if constexpr (N > 2) return AddWideValues<Isa, Element, H, N / 2>(args, to, j);
+  return j;
+}
+
+// The scores and the sums are two functions for each type, so that types combine without a kernel for each
+// pair.
+template <class Isa, class Element, int H>
+[[gnu::noinline]] void AddAllValues(const AttentionTileArgs& args, Weighted<H>& to) {
+  TileScales scales;
+  GatherScales<Isa, Element>(args.v, args.v_row_bytes, Blocks(args.v_dim), args.first, args.last, scales.value);
+  to.scales = scales.value;
+  constexpr int kMost = Isa::kAccumulators / H;
+  int j = 0;
+  if constexpr (kMost >= 2) j = AddWideValues<Isa, Element, H, (kMost < 8 ? kMost : 8)>(args, to, j);
+  for (; j + 32 <= args.v_dim; j += 32) {
+    AddValues<Isa, Element, H, 1, 0>(args, to, j);
+    AddValues<Isa, Element, H, 1, 1>(args, to, j + 16);
+  }
+  if (j + 16 <= args.v_dim) {
+    AddValues<Isa, Element, H, 1, 0>(args, to, j);
+    j += 16;
+  }
+  if (j == args.v_dim) return;
+  const int heads = to.heads;
+  for (int h = 0; h < heads; ++h) AddLastValues<Isa, Element, H>(args, to, h, j);
+}
+
+template <class Isa, int H>
+inline void AttendHeads(const AttentionTileArgs& args, const Heads<H>& heads) {
+  SlotValues<H> p;
+  if (args.scores == nullptr) {
+    ScoreHeads<Isa, H>(args, heads, p);
+  } else {
+    LoadScores<H>(args, heads, p);
+  }
+  HideSlots<H>(args.first, args.last, p);
+  Weighted<H> to{.p = p};
+  Softmax<Isa, H>(args, heads, p, to.change);
+  for (int h = 0; h < H; ++h) to.o[h] = args.o + static_cast<int64_t>(heads.head[h]) * args.v_dim;
+  to.heads = heads.count;
+  WithElement(args.v_type, [&](auto element) { AddAllValues<Isa, decltype(element), H>(args, to); });
 }
 
 // The visible ones to memory.
 template <class Isa, int H>
-inline void StoreScores(const AttentionTileArgs& args, int first) {
-  SlotValues<H> s = {};
-  ScoreHeads<Isa, H>(args, first, s);
-  for (int h = 0; h < H; ++h) {
-    float* const scores = args.scores + (first + h) * kSlots;
-    for (int i = args.first; i < args.last; ++i) scores[i] = s.head[h][i];
+inline void StoreScores(const AttentionTileArgs& args, const Heads<H>& heads) {
+  SlotValues<H> s;
+  ScoreHeads<Isa, H>(args, heads, s);
+  for (int h = 0; h < heads.count; ++h) {
+    float* const scores = args.scores + heads.head[h] * kSlots;
+    for (int i = args.first; i < args.last; ++i) scores[i] = s.value[i][h];
   }
 }
 
-// Calls f with the first head of a group and how many are in it, 4, 2 or 1.
-template <class F>
-inline void ForEachGroup(int heads, F f) {
-  int h = 0;
-  for (; h + 4 <= heads; h += 4) f.template operator()<4>(h);
-  for (; h + 2 <= heads; h += 2) f.template operator()<2>(h);
-  for (; h < heads; ++h) f.template operator()<1>(h);
+// Calls f(Heads) for all heads, as many at a time as Isa has room for.
+template <class Isa, class F>
+inline void ForEachGroup(const AttentionTileArgs& args, F f) {
+  for (int first = 0; first < args.heads;) {
+    const int left = args.heads - first;
+    const int count = std::min(left, Isa::kHeads);
+    if constexpr (Isa::kHeads >= 8) {
+      if (count > 4) f(Heads<8>(first, count));
+    }
+    if (count > 2 && count <= 4) f(Heads<4>(first, count));
+    if (count == 2) f(Heads<2>(first, count));
+    if (count == 1) f(Heads<1>(first, count));
+    first += count;
+  }
 }
 
 template <class Isa>
 inline void AttendTile(const AttentionTileArgs& args) {
-  ForEachGroup(args.heads, [&]<int H>(int first) { AttendHeads<Isa, H>(args, first); });
+  ForEachGroup<Isa>(args, [&]<int H>(const Heads<H>& heads) { AttendHeads<Isa, H>(args, heads); });
 }
 
 template <class Isa>
 inline void ScoreTile(const AttentionTileArgs& args) {
-  ForEachGroup(args.heads, [&]<int H>(int first) { StoreScores<Isa, H>(args, first); });
+  ForEachGroup<Isa>(args, [&]<int H>(const Heads<H>& heads) { StoreScores<Isa, H>(args, heads); });
 }
 
 }  // namespace

@@ -3,8 +3,43 @@
 #include "kernels/x86/isa_avx2.h"
 
 namespace sluice::kernels::avx2 {
+namespace {
 
-void AttentionTile(const AttentionTileArgs& args) { AttendTile<Avx2>(args); }
-void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Avx2>(args); }
+// What attention needs beside.
+struct Attention : Avx2 {
+  static constexpr int kHeads = 4;
+
+  static inline Lanes Subtract(Lanes a, Lanes b) {
+    return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+  }
+  // b where one is NaN.
+  static inline Lanes Max(Lanes a, Lanes b) {
+    return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+  }
+  // Lane i from lane i ^ kDistance.
+  template <int kDistance>
+  static inline Lanes Swap(Lanes v) {
+    if constexpr (kDistance == 8) return {v.high, v.low};
+    if constexpr (kDistance == 4)
+      return {_mm256_permute2f128_ps(v.low, v.low, 1), _mm256_permute2f128_ps(v.high, v.high, 1)};
+    if constexpr (kDistance == 2) return {_mm256_permute_ps(v.low, 0x4e), _mm256_permute_ps(v.high, 0x4e)};
+    if constexpr (kDistance == 1) return {_mm256_permute_ps(v.low, 0xb1), _mm256_permute_ps(v.high, 0xb1)};
+  }
+  // Lane i: the lanes of v[i] folded 8, 4, 2, 1.
+  static inline Lanes FoldSixteen(const Lanes v[16]) {
+    return {_mm256_set_m128(Fold(v + 4), Fold(v)), _mm256_set_m128(Fold(v + 12), Fold(v + 8))};
+  }
+  static inline Lanes Exp(Lanes x) { return {kernels::Exp(x.low), kernels::Exp(x.high)}; }
+  // Half a block of nibbles, d · (n − 8) each.
+  template <int kHalf>
+  static inline Lanes LookUpNibbles(const formats::Byte* qs, float d) {
+    return Multiply(FromI8(_mm_sub_epi8(HalfNibbles<kHalf>(qs), _mm_set1_epi8(8))), Set(d));
+  }
+};
+
+}  // namespace
+
+void AttentionTile(const AttentionTileArgs& args) { AttendTile<Attention>(args); }
+void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Attention>(args); }
 
 }  // namespace sluice::kernels::avx2
