@@ -103,6 +103,9 @@ struct AttentionTileArgs {
   // [heads, 64], only the visible slots: the scores s_i, where they were computed beforehand; null: from q
   // and k.
   float* scores;
+  // A hint, or null: what of another tile will be read right after this one, so that it can be had from memory
+  // meanwhile: its 64 rows of keys, or of values where scores are given to attention_tile.
+  const std::byte* next = nullptr;
 };
 inline constexpr int kTileSlots = 64;
 using AttentionTileFn = void (*)(const AttentionTileArgs&);
@@ -125,6 +128,8 @@ struct Kernels {
   AttentionTileFn attention_tile;
   // Only the scores of a tile, into args.scores; nothing is read of v, m, l and o.
   AttentionTileFn attention_scores;
+  // o = fma(o, a, chunk · b), n elements: how the outputs of two chunks of positions are merged.
+  void (*attention_merge)(float* o, float a, const float* chunk, float b, int64_t n);
   // f32 → f16, round to nearest even: how keys and values enter an f16 cache.
   void (*f32_to_f16)(const float* x, int64_t n, uint16_t* y);
 

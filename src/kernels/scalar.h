@@ -21,6 +21,7 @@ void MatmulFloat(const MatmulArgs& args);
 // scalar_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
+void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n);
 
 // scalar_rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

@@ -61,4 +61,8 @@ void AttentionScores(const AttentionTileArgs& args) {
   }
 }
 
+void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) o[i] = std::fma(o[i], a, chunk[i] * b);
+}
+
 }  // namespace sluice::kernels::scalar

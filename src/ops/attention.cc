@@ -49,14 +49,27 @@ void Reset(const AttentionScratch::State& state, int heads, int v_dim) {
   std::fill_n(state.o, heads * v_dim, 0.0f);
 }
 
-// One tile of a query's: the visible slots of `span` in [first, last). `values` [64, v_dim] f32 stand in for
-// those of the cache if given.
+// What TileArgs is to do otherwise.
+struct TileOptions {
+  float* scores = nullptr;        // AttentionTileArgs::scores
+  bool only_values = false;       // which are all that is read, with scores that are there already
+  const float* values = nullptr;  // [64, v_dim], in place of those of the cache
+};
+
+// One tile of a query's: the visible slots of `span` in [first, last).
 kernels::AttentionTileArgs TileArgs(const AttentionSpec& spec, kv::Cache& cache, const Query& query,
                                     const Span& span, int64_t first, int64_t last,
-                                    const AttentionScratch::State& state, const float* values = nullptr) {
+                                    const AttentionScratch::State& state, const TileOptions& options = {}) {
+  const float* const values = options.values;
   const int kv_head = query.first_head / (spec.n_heads / spec.n_kv_heads);
   const int64_t start = first / kTile * kTile;
   const int32_t page = query.row->sequence->page(spec.layer, start / kTile);
+  const std::byte* next = nullptr;
+  if (start + kTile < span.last && values == nullptr) {
+    const int32_t next_page = query.row->sequence->page(spec.layer, start / kTile + 1);
+    next = options.only_values ? cache.Values(spec.layer, next_page, kv_head)
+                               : cache.Keys(spec.layer, next_page, kv_head);
+  }
   return {.q = span.q,
           .q_stride = spec.k_dim,
           .heads = query.heads,
@@ -77,7 +90,9 @@ kernels::AttentionTileArgs TileArgs(const AttentionSpec& spec, kv::Cache& cache,
           .first_distance = first - span.position,
           .m = state.m,
           .l = state.l,
-          .o = state.o};
+          .o = state.o,
+          .scores = options.scores,
+          .next = next};
 }
 
 // Calls fn(first, last) for the parts of [first, last) that lie in one tile.
@@ -91,17 +106,15 @@ void ForEachTile(int64_t first, int64_t last, F&& fn) {
 }
 
 // merged ← merged ⊕ chunk, both relative to their own maximum.
-void Merge(const AttentionScratch::State& merged, const AttentionScratch::State& chunk, int heads,
-           int v_dim) {
+void Merge(const kernels::Kernels& kernels, const AttentionScratch::State& merged,
+           const AttentionScratch::State& chunk, int heads, int v_dim) {
   for (int h = 0; h < heads; ++h) {
     const float m = std::max(merged.m[h], chunk.m[h]);
     const float a = Exp(merged.m[h] - m);
     const float b = Exp(chunk.m[h] - m);
     merged.m[h] = m;
     merged.l[h] = std::fma(merged.l[h], a, chunk.l[h] * b);
-    float* o = merged.o + h * v_dim;
-    const float* oc = chunk.o + h * v_dim;
-    for (int i = 0; i < v_dim; ++i) o[i] = std::fma(o[i], a, oc[i] * b);
+    kernels.attention_merge(merged.o + h * v_dim, a, chunk.o + h * v_dim, b, v_dim);
   }
 }
 
@@ -236,9 +249,8 @@ void ScoreQuery(const runtime::Context& context, const AttentionScratch& scratch
   const Spans spans = SpansOf(spec, cache, query, queries);
   float* scores = ScoresOf(spec, query);
   const auto tile = [&](const Span& span, int64_t first, int64_t last) {
-    kernels::AttentionTileArgs args = TileArgs(spec, cache, query, span, first, last, {});
-    args.scores = scores;
-    context.kernels->attention_scores(args);
+    context.kernels->attention_scores(
+        TileArgs(spec, cache, query, span, first, last, {}, {.scores = scores}));
     scores += TileScores(query);
   };
   const auto nothing = [](int) {};
@@ -258,13 +270,12 @@ void AttendQuery(const runtime::Context& context, const AttentionScratch& scratc
     Reset(state, query.heads, spec.v_dim);
   };
   const auto tile = [&](const Span& span, int64_t first, int64_t last) {
-    kernels::AttentionTileArgs args = TileArgs(spec, cache, query, span, first, last, state);
-    args.scores = scores;
-    context.kernels->attention_tile(args);
+    const TileOptions options{.scores = scores, .only_values = scores != nullptr};
+    context.kernels->attention_tile(TileArgs(spec, cache, query, span, first, last, state, options));
     if (scores != nullptr) scores += TileScores(query);
   };
   const auto end = [&](int chunk) {
-    if (chunk > 0) Merge(total, state, query.heads, spec.v_dim);
+    if (chunk > 0) Merge(*context.kernels, total, state, query.heads, spec.v_dim);
   };
   WalkSpans(spans.all(), begin, tile, end);
   for (int h = 0; h < query.heads; ++h) {
@@ -310,12 +321,12 @@ AttentionScratch::State AttentionScratch::tile(int worker) const {
 
 void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
                kv::Cache& cache, std::span<const AttentionRow> rows, const float* q, float* out) {
-  // A work item is one row and the query heads of one KV head; with fewer items than workers, groups are
-  // halved.
+  // A work item is one row and the query heads of one KV head, so that its keys and values are read once.
+  // With fewer items than workers, groups are halved.
   const int group = spec.n_heads / spec.n_kv_heads;
   int heads_per_item = group;
   while (heads_per_item % 2 == 0 &&
-         static_cast<int64_t>(rows.size()) * (spec.n_heads / heads_per_item) < 2 * context.pool->size()) {
+         static_cast<int64_t>(rows.size()) * (spec.n_heads / heads_per_item) < context.pool->size()) {
     heads_per_item /= 2;
   }
   const int64_t items_per_row = spec.n_heads / heads_per_item;
@@ -370,7 +381,7 @@ void AddRowScores(const runtime::Context& context, const AttentionScratch& scrat
     const int64_t from = std::max(span.first, tile * kTile), to = std::min(span.last, (tile + 1) * kTile);
     if (from >= to) continue;
     context.kernels->attention_tile(
-        TileArgs(one, cache, query, span, from, to, state, &kIdentity.value[0][0]));
+        TileArgs(one, cache, query, span, from, to, state, {.values = &kIdentity.value[0][0]}));
   }
   for (int h = 0; h < query.heads; ++h) {
     for (int64_t i = 0; i < kTile; ++i)

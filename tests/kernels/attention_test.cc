@@ -80,7 +80,8 @@ struct Tile {
             .m = m.data(),
             .l = l.data(),
             .o = o.data(),
-            .scores = scores};
+            .scores = scores,
+            .next = k.data()};
   }
 
   KvType k_type, v_type;
@@ -122,7 +123,7 @@ class AttentionTest : public testing::TestWithParam<TableParam> {
 };
 
 TEST_P(AttentionTest, EveryShape) {
-  for (const int heads : {1, 2, 3, 4, 5, 8}) {
+  for (const int heads : {1, 2, 3, 4, 5, 7, 8, 9}) {
     for (const auto& [k_dim, v_dim] :
          {std::pair{64, 64}, {128, 128}, {80, 80}, {72, 40}, {1, 1}, {33, 129}, {256, 256}}) {
       for (const auto& [first, last] : {std::pair{0, 64}, {0, 1}, {63, 64}, {5, 18}, {0, 33}, {16, 48}}) {
@@ -161,6 +162,46 @@ TEST_P(AttentionTest, InvisibleSlotsAreNotRead) {
     poisoned.Run(*GetParam().kernels, shape.first, shape.last);
     EXPECT_EQ(FirstDifference(plain.l, poisoned.l), -1);
     EXPECT_EQ(FirstDifference(plain.o, poisoned.o), -1);
+  }
+}
+
+// Rows further apart than they are long give the same bits.
+TEST_P(AttentionTest, RowsNeedNotTouch) {
+  for (const int dim : {64, 128}) {
+    for (const auto& [k_type, v_type] : TypePairs()) {
+      SCOPED_TRACE(fmt::format("{} columns, keys {}, values {}", dim, Name(k_type), Name(v_type)));
+      Tile close(k_type, v_type, {7, dim, dim, 2, 61}), apart = close;
+      AttentionTileArgs args = apart.Args(2, 61, nullptr);
+      const auto spread = [](const std::vector<std::byte>& rows, size_t bytes) {
+        std::vector<std::byte> wide(64 * (bytes + 6), std::byte{0xff});
+        for (size_t i = 0; i < 64; ++i) std::memcpy(&wide[i * (bytes + 6)], &rows[i * bytes], bytes);
+        return wide;
+      };
+      const std::vector<std::byte> k = spread(apart.k, args.k_row_bytes),
+                                   v = spread(apart.v, args.v_row_bytes);
+      args.k = k.data();
+      args.k_row_bytes += 6;
+      args.v = v.data();
+      args.v_row_bytes += 6;
+      args.next = nullptr;
+      GetParam().kernels->attention_tile(args);
+      close.Run(*GetParam().kernels, 2, 61);
+      EXPECT_EQ(FirstDifference(close.m, apart.m), -1);
+      EXPECT_EQ(FirstDifference(close.l, apart.l), -1);
+      EXPECT_EQ(FirstDifference(close.o, apart.o), -1);
+    }
+  }
+}
+
+TEST_P(AttentionTest, MergeIsThatOfScalar) {
+  for (const InputKind kind : kInputKinds) {
+    for (const int64_t n : {1, 7, 8, 64, 100, 129}) {
+      std::vector<float> expected = MakeInput(n, kind, 1), found = expected;
+      const std::vector<float> chunk = MakeInput(n, kind, 2);
+      Scalar().attention_merge(expected.data(), 0.3f, chunk.data(), 0.7f, n);
+      GetParam().kernels->attention_merge(found.data(), 0.3f, chunk.data(), 0.7f, n);
+      EXPECT_EQ(FirstDifference(expected, found), -1) << "input " << static_cast<int>(kind) << ", " << n;
+    }
   }
 }
 

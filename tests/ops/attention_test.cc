@@ -109,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionTest,
     testing::Values(Shape{4, 4, 16, 16, 70, 0, 0, false}, Shape{8, 2, 64, 64, 1300, 0, 0, false},
                     Shape{6, 1, 40, 24, 600, 0, 5.0f, false}, Shape{4, 2, 100, 100, 1100, 130, 0, false},
-                    Shape{3, 3, 16, 16, 520, 0, 0, true}, Shape{16, 2, 128, 128, 515, 64, 0, false}));
+                    Shape{3, 3, 16, 16, 520, 0, 0, true}, Shape{16, 2, 128, 128, 515, 64, 0, false},
+                    Shape{14, 1, 64, 64, 1100, 0, 0, false}));
 
 // Field case P39: every pair of KV types with head sizes that are and are not multiples of a block, keys and
 // values apart. What comes out stays near what f32 gives, heads do not mix, and workers change nothing.

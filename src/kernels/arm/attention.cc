@@ -219,4 +219,13 @@ void AttentionScores(const AttentionTileArgs& args) {
   });
 }
 
+void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const float32x4_t scaled = vmulq_n_f32(vld1q_f32(chunk + i), b);
+    vst1q_f32(o + i, vfmaq_n_f32(scaled, vld1q_f32(o + i), a));
+  }
+  for (; i < n; ++i) o[i] = __builtin_fmaf(o[i], a, chunk[i] * b);
+}
+
 }  // namespace sluice::kernels::neon

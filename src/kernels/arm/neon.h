@@ -22,6 +22,7 @@ int64_t F32Peak(int64_t rounds);
 // attention.cc
 void AttentionTile(const AttentionTileArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
+void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n);
 
 // rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

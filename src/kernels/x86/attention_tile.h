@@ -2,9 +2,9 @@
 // and value is loaded and widened once for all of them. Templates of internal linkage (isa_avx2.h).
 //
 // H heads, a power of two, are worked on together, with the scores in the order [slot][head]: a register of
-// sixteen has 16 / H neighbouring slots, so that the sums over lanes of sixteen products are made in one go and
-// maxima and sums of the heads run side by side. Where a group has fewer heads, its last one is done several
-// times, and stored with equal bits.
+// sixteen has 16 / H neighbouring slots, so that the sums over lanes of sixteen products are made in one go
+// and maxima and sums of the heads run side by side. Where a group has fewer heads, its last one is done
+// several times, and stored with equal bits.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,21 @@ struct alignas(64) SlotValues {
 
 // Scales of all blocks of 64 rows.
 struct alignas(64) TileScales {
-  float value[kSlots * kMaxHeadDim / 32];
+  float value[kMaxHeadDim / 32][kSlots];
+};
+
+// Rows of a tile: of kColumns elements, one behind the other, so that the compiler knows where each is; 0: of
+// any number and distance.
+template <class Element, int kColumns>
+struct Rows {
+  const std::byte* data;
+  int any_columns;
+  size_t any_distance;
+
+  int columns() const { return kColumns > 0 ? kColumns : any_columns; }
+  int blocks() const { return (columns() + 31) / 32; }
+  size_t distance() const { return kColumns > 0 ? Element::RowBytes(kColumns) : any_distance; }
+  const std::byte* row(int i) const { return data + static_cast<size_t>(i) * distance(); }
 };
 
 // What H heads of a tile have of their own: heads first … first + count − 1, then the last one again.
@@ -60,88 +74,128 @@ inline void GatherQueries(const AttentionTileArgs& args, const Heads<H>& heads, 
   }
 }
 
-inline int Blocks(int columns) { return (columns + 31) / 32; }
+// Has what is read next come nearer, a part of it at each of `steps` steps: all at once, it would fill the
+// buffers that loads wait in. Rows of floats are walked through in order, so theirs are had from a fixed
+// distance, first of those under way, then of the next; those of blocks all by the time when their scales are
+// gathered. Into the first-level cache: prefetching to the second one changed nothing where it was measured.
+class Ahead {
+ public:
+  Ahead(bool blocks, const std::byte* rows, size_t bytes, const std::byte* next, size_t next_bytes, int steps)
+      : step_((blocks ? next_bytes : bytes) / static_cast<size_t>(steps) + 1),
+        left_(blocks ? 0 : bytes - std::min(bytes, kDistance)),
+        at_(left_ > 0 ? rows + kDistance : next),
+        until_(at_),
+        next_(next) {}
+
+  [[gnu::always_inline]] inline void Step() {
+    if (until_ == nullptr) return;
+    until_ += step_;
+    for (; at_ < until_; at_ += kLineBytes) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T0);
+    if (left_ == 0) return;
+    left_ -= std::min(left_, step_);
+    if (left_ == 0) at_ = until_ = next_;
+  }
+
+ private:
+  static constexpr size_t kDistance = 3072, kLineBytes = 64;
+  const size_t step_;
+  size_t left_;  // of the rows under way
+  const std::byte* at_;
+  const std::byte* until_;
+  const std::byte* const next_;
+};
 
 // Calls f.operator()<0>() … f.operator()<N − 1>(): what is indexed by such numbers can stay in registers.
 template <int N, class F>
 [[gnu::always_inline]] inline void Times(F f) {
   [&]<int... n>(std::integer_sequence<int, n...>) __attribute__((always_inline)) {
     (f.template operator()<n>(), ...);
-  }(std::make_integer_sequence<int, N>());
+  }
+  (std::make_integer_sequence<int, N>());
 }
 
 // Dot products of N keys, from slot i on, with heads from … from + G − 1, to acc[key · G + head].
-template <class Isa, class Element, int H, int G, int N>
-[[gnu::always_inline]] inline void DotKeys(const AttentionTileArgs& args, const Queries<H>& q, int from, const float* scales, int i,
-                    typename Isa::Lanes* acc) {
-  const int blocks = Blocks(args.k_dim);
-  const std::byte* const k = args.k + static_cast<size_t>(i) * args.k_row_bytes;
+template <class Isa, class Element, int H, int G, int N, int kColumns>
+[[gnu::always_inline]] inline void DotKeys(const Rows<Element, kColumns>& keys, const Queries<H>& q, int from,
+                                           const TileScales& scales, int i, typename Isa::Lanes* acc) {
+  const std::byte* const k = keys.row(i);
+  const float* const scale = scales.value[0] + i;
   Times<N * G>([&]<int a>() __attribute__((always_inline)) { acc[a] = Isa::Set(0.0f); });
-  // Columns j … j + 15, the half kHalf of a block of 32.
-  const auto add_columns = [&]<int kHalf>(int j) __attribute__((always_inline)) {
-    Times<N>([&]<int n>() __attribute__((always_inline)) {
-      const std::byte* row = k + n * args.k_row_bytes;
-      const auto key = Element::template Load<Isa, kHalf>(row, scales + (i + n) * blocks, j);
-      Times<G>([&]<int h>() __attribute__((always_inline)) {
-        acc[n * G + h] = Isa::Fma(Isa::LoadF32(q.value[j / 16][from + h]), key, acc[n * G + h]);
-      });
-    });
-  };
-  int j = 0;
-  for (; j + 32 <= args.k_dim; j += 32) {
-    add_columns.template operator()<0>(j);
-    add_columns.template operator()<1>(j + 16);
-  }
-  if (j + 16 <= args.k_dim) {
-    add_columns.template operator()<0>(j);
-    j += 16;
-  }
-  if (j == args.k_dim) return;
-  Times<N>([&]<int n>() __attribute__((always_inline)) {
-    const std::byte* row = k + n * args.k_row_bytes;
-    const auto key = LoadLastElements<Isa, Element>(row, scales + (i + n) * blocks, j, args.k_dim - j);
+  const auto add = [&]<int n>(int j, typename Isa::Lanes key) __attribute__((always_inline)) {
     Times<G>([&]<int h>() __attribute__((always_inline)) {
       acc[n * G + h] = Isa::Fma(Isa::LoadF32(q.value[j / 16][from + h]), key, acc[n * G + h]);
     });
+  };
+  // Columns j … j + 15, the half kHalf of a block of 32.
+  const auto add_columns = [&]<int kHalf>(int j) __attribute__((always_inline)) {
+    Times<N>([&]<int n>() __attribute__((always_inline)) {
+      add.template operator()<n>(j,
+                                 Element::template Load<Isa, kHalf>(k + n * keys.distance(), scale + n, j));
+    });
+  };
+  const int columns = keys.columns();
+  int j = 0;
+  for (; j + 32 <= columns; j += 32) {
+    add_columns.template operator()<0>(j);
+    add_columns.template operator()<1>(j + 16);
+  }
+  if (j + 16 <= columns) {
+    add_columns.template operator()<0>(j);
+    j += 16;
+  }
+  if (j == columns) return;
+  Times<N>([&]<int n>() __attribute__((always_inline)) {
+    add.template operator()<n>(
+        j, LoadLastElements<Isa, Element>(k + n * keys.distance(), scale + n, j, columns - j));
   });
 }
 
-// Calls f with an object of the Element of `type`.
+// Calls f with the Element of `type` and, for the commonest sizes of heads, their columns.
 template <class F>
-inline void WithElement(KvType type, F f) {
+inline void WithRows(KvType type, int columns, size_t row_bytes, F f) {
+  const auto with = [&]<class Element>() {
+    if (columns == 64 && row_bytes == Element::RowBytes(64)) return f.template operator()<Element, 64>();
+    if (columns == 128 && row_bytes == Element::RowBytes(128)) return f.template operator()<Element, 128>();
+    f.template operator()<Element, 0>();
+  };
   switch (type) {
     case KvType::kF32:
-      return f(ElementF32());
+      return f.template operator()<ElementF32, 0>();
     case KvType::kF16:
-      return f(ElementF16());
+      return with.template operator()<ElementF16>();
     case KvType::kQ8_0:
-      return f(ElementQ8_0());
+      return with.template operator()<ElementQ8_0>();
     case KvType::kQ5_0:
-      return f(ElementQ5_0());
+      return f.template operator()<ElementQ5_0, 0>();
     case KvType::kQ4_0:
-      return f(ElementQ4_0());
+      return with.template operator()<ElementQ4_0>();
   }
 }
 
 // Scaled dot products of all visible slots, and of some others: of registers, whole.
-template <class Isa, class Element, int H>
+template <class Isa, class Element, int H, int kColumns>
 [[gnu::noinline]] void DotAllKeys(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
+  const Rows<Element, kColumns> keys{args.k, args.k_dim, args.k_row_bytes};
   constexpr int kStep = kLanes16 / H;  // slots
   constexpr int G = H < Isa::kAccumulators ? H : Isa::kAccumulators;
   constexpr int N = kStep < Isa::kAccumulators / G ? kStep : Isa::kAccumulators / G;
   const int begin = args.first / kStep * kStep;
   const int end = (args.last + kStep - 1) / kStep * kStep;
   TileScales scales;
-  GatherScales<Isa, Element>(args.k, args.k_row_bytes, Blocks(args.k_dim), begin, end, scales.value);
+  GatherScales<Isa, Element>(args.k, keys.distance(), keys.blocks(), begin, end, scales.value);
   Queries<H> q;
   GatherQueries<Isa, H>(args, heads, q);
   const typename Isa::Lanes scale = Isa::Set(args.scale);
+  Ahead ahead(Element::kBytes == 0, args.k, kSlots * keys.distance(),
+              args.scores != nullptr ? args.next : args.v,
+              kSlots * (args.scores != nullptr ? args.k_row_bytes : args.v_row_bytes), (end - begin) / kStep);
   for (int i = begin; i < end; i += kStep) {
+    ahead.Step();
     typename Isa::Lanes dots[kLanes16];  // [slot][head]
     Times<kStep / N>([&]<int n>() __attribute__((always_inline)) {
       Times<H / G>([&]<int h>() __attribute__((always_inline)) {
         typename Isa::Lanes acc[N * G];
-        DotKeys<Isa, Element, H, G, N>(args, q, h * G, scales.value, i + n * N, acc);
+        DotKeys<Isa, Element, H, G, N>(keys, q, h * G, scales, i + n * N, acc);
         Times<N * G>([&]<int a>() __attribute__((always_inline)) {
           dots[(n * N + a / G) * H + h * G + a % G] = acc[a];
         });
@@ -173,7 +227,8 @@ inline void FinishScores(const AttentionTileArgs& args, const Heads<H>& heads, S
 // The scores of the heads at the visible slots; whatever elsewhere.
 template <class Isa, int H>
 inline void ScoreHeads(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
-  WithElement(args.k_type, [&](auto element) { DotAllKeys<Isa, decltype(element), H>(args, heads, s); });
+  WithRows(args.k_type, args.k_dim, args.k_row_bytes,
+           [&]<class Element, int kColumns>() { DotAllKeys<Isa, Element, H, kColumns>(args, heads, s); });
   FinishScores<Isa, H>(args, heads, s);
 }
 
@@ -251,82 +306,91 @@ inline void Softmax(const AttentionTileArgs& args, const Heads<H>& heads, SlotVa
 template <int H>
 struct Weighted {
   const SlotValues<H>& p;
+  int first, last;  // slots
+  int heads;        // that are not there several times
   float change[H];
-  float* o[H];          // [v_dim] each
-  const float* scales;  // of the values
-  int heads;            // that are not there several times
+  float* o[H];  // [v_dim] each
 };
 
 // o = o · change + Σ p · v over the visible slots, N · 16 columns from j on. j lies in the half kHalf of its
 // block of 32.
-template <class Isa, class Element, int H, int N, int kHalf>
-[[gnu::always_inline]] inline void AddValues(const AttentionTileArgs& args, const Weighted<H>& to, int j) {
-  const int blocks = Blocks(args.v_dim);
+template <class Isa, class Element, int H, int N, int kHalf, int kColumns>
+[[gnu::always_inline]] inline void AddValues(const Rows<Element, kColumns>& values, const TileScales& scales,
+                                             const Weighted<H>& to, Ahead& ahead, int j) {
   typename Isa::Lanes acc[H * N];
   Times<H * N>([&]<int a>() __attribute__((always_inline)) {
     acc[a] = Isa::Multiply(Isa::LoadF32(to.o[a / N] + j + 16 * (a % N)), Isa::Set(to.change[a / N]));
   });
-  const std::byte* row = args.v + static_cast<size_t>(args.first) * args.v_row_bytes;
-  for (int i = args.first; i < args.last; ++i, row += args.v_row_bytes) {
-    const float* const scales = to.scales + i * blocks;
+  const std::byte* row = values.row(to.first);
+  for (int i = to.first; i < to.last; ++i, row += values.distance()) {
+    ahead.Step();
     typename Isa::Lanes v[N];
     Times<N>([&]<int n>() __attribute__((always_inline)) {
-      v[n] = Element::template Load<Isa, (kHalf + n) % 2>(row, scales, j + 16 * n);
+      v[n] = Element::template Load<Isa, (kHalf + n) % 2>(row, scales.value[0] + i, j + 16 * n);
     });
     Times<H>([&]<int h>() __attribute__((always_inline)) {
       const typename Isa::Lanes p = Isa::Set(to.p.value[i][h]);
-      Times<N>([&]<int n>() __attribute__((always_inline)) { acc[h * N + n] = Isa::Fma(p, v[n], acc[h * N + n]); });
+      Times<N>([&]<int n>()
+                   __attribute__((always_inline)) { acc[h * N + n] = Isa::Fma(p, v[n], acc[h * N + n]); });
     });
   }
-  Times<H * N>([&]<int a>() __attribute__((always_inline)) { Isa::Store(to.o[a / N] + j + 16 * (a % N), acc[a]); });
+  Times<H * N>([&]<int a>()
+                   __attribute__((always_inline)) { Isa::Store(to.o[a / N] + j + 16 * (a % N), acc[a]); });
 }
 
 // The last columns, fewer than 16, of one head.
-template <class Isa, class Element, int H>
-inline void AddLastValues(const AttentionTileArgs& args, const Weighted<H>& to, int h, int j) {
-  const int blocks = Blocks(args.v_dim);
-  const int64_t n = args.v_dim - j;
+template <class Isa, class Element, int H, int kColumns>
+inline void AddLastValues(const Rows<Element, kColumns>& values, const TileScales& scales,
+                          const Weighted<H>& to, int h, int j) {
+  const int64_t n = values.columns() - j;
   alignas(64) float columns[16] = {};
   std::memcpy(columns, to.o[h] + j, static_cast<size_t>(n) * sizeof(float));
   typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(to.change[h]));
-  for (int i = args.first; i < args.last; ++i) {
-    const std::byte* row = args.v + static_cast<size_t>(i) * args.v_row_bytes;
-    acc = Isa::Fma(Isa::Set(to.p.value[i][h]),
-                   LoadLastElements<Isa, Element>(row, to.scales + i * blocks, j, n), acc);
+  for (int i = to.first; i < to.last; ++i) {
+    const auto v = LoadLastElements<Isa, Element>(values.row(i), scales.value[0] + i, j, n);
+    acc = Isa::Fma(Isa::Set(to.p.value[i][h]), v, acc);
   }
   Isa::Store(columns, acc);
   std::memcpy(to.o[h] + j, columns, static_cast<size_t>(n) * sizeof(float));
 }
 
-// All whole runs of N · 16 columns from j on, N even, then of fewer. Returns where it ends: fewer than 32 are left.
-template <class Isa, class Element, int H, int N>
-inline int AddWideValues(const AttentionTileArgs& args, const Weighted<H>& to, int j) {
-  for (; j + 16 * N <= args.v_dim; j += 16 * N) AddValues<Isa, Element, H, N, 0>(args, to, j);
-  if constexpr (N > 2) return AddWideValues<Isa, Element, H, N / 2>(args, to, j);
+// All whole runs of N · 16 columns from j on, N even, then of fewer. Returns where it ends: fewer than 32 are
+// left.
+template <class Isa, class Element, int H, int N, int kColumns>
+inline int AddWideValues(const Rows<Element, kColumns>& values, const TileScales& scales,
+                         const Weighted<H>& to, Ahead& ahead, int j) {
+  for (; j + 16 * N <= values.columns(); j += 16 * N)
+    AddValues<Isa, Element, H, N, 0>(values, scales, to, ahead, j);
+  if constexpr (N > 2 && (kColumns == 0 || kColumns % (16 * N) != 0))
+    return AddWideValues<Isa, Element, H, N / 2>(values, scales, to, ahead, j);
   return j;
 }
 
 // The scores and the sums are two functions for each type, so that types combine without a kernel for each
 // pair.
-template <class Isa, class Element, int H>
-[[gnu::noinline]] void AddAllValues(const AttentionTileArgs& args, Weighted<H>& to) {
+template <class Isa, class Element, int H, int kColumns>
+[[gnu::noinline]] void AddAllValues(const AttentionTileArgs& args, const Weighted<H>& to) {
+  const Rows<Element, kColumns> values{args.v, args.v_dim, args.v_row_bytes};
   TileScales scales;
-  GatherScales<Isa, Element>(args.v, args.v_row_bytes, Blocks(args.v_dim), args.first, args.last, scales.value);
-  to.scales = scales.value;
+  GatherScales<Isa, Element>(args.v, values.distance(), values.blocks(), to.first, to.last, scales.value);
+  const int columns = values.columns();
   constexpr int kMost = Isa::kAccumulators / H;
+  constexpr int kWidest = kMost < 2 ? 1 : kMost < 8 ? kMost : 8;
+  Ahead ahead(Element::kBytes == 0, args.v, kSlots * values.distance(), args.next,
+              kSlots * (args.scores != nullptr ? args.v_row_bytes : args.k_row_bytes),
+              std::max(1, columns / (16 * kWidest)) * (to.last - to.first));
   int j = 0;
-  if constexpr (kMost >= 2) j = AddWideValues<Isa, Element, H, (kMost < 8 ? kMost : 8)>(args, to, j);
-  for (; j + 32 <= args.v_dim; j += 32) {
-    AddValues<Isa, Element, H, 1, 0>(args, to, j);
-    AddValues<Isa, Element, H, 1, 1>(args, to, j + 16);
+  if constexpr (kMost >= 2) j = AddWideValues<Isa, Element, H, kWidest>(values, scales, to, ahead, j);
+  for (; j + 32 <= columns; j += 32) {
+    AddValues<Isa, Element, H, 1, 0>(values, scales, to, ahead, j);
+    AddValues<Isa, Element, H, 1, 1>(values, scales, to, ahead, j + 16);
   }
-  if (j + 16 <= args.v_dim) {
-    AddValues<Isa, Element, H, 1, 0>(args, to, j);
+  if (j + 16 <= columns) {
+    AddValues<Isa, Element, H, 1, 0>(values, scales, to, ahead, j);
     j += 16;
   }
-  if (j == args.v_dim) return;
-  const int heads = to.heads;
-  for (int h = 0; h < heads; ++h) AddLastValues<Isa, Element, H>(args, to, h, j);
+  if (j == columns) return;
+  for (int h = 0; h < to.heads; ++h) AddLastValues<Isa, Element, H>(values, scales, to, h, j);
 }
 
 template <class Isa, int H>
@@ -338,11 +402,11 @@ inline void AttendHeads(const AttentionTileArgs& args, const Heads<H>& heads) {
     LoadScores<H>(args, heads, p);
   }
   HideSlots<H>(args.first, args.last, p);
-  Weighted<H> to{.p = p};
+  Weighted<H> to{.p = p, .first = args.first, .last = args.last, .heads = heads.count};
   Softmax<Isa, H>(args, heads, p, to.change);
   for (int h = 0; h < H; ++h) to.o[h] = args.o + static_cast<int64_t>(heads.head[h]) * args.v_dim;
-  to.heads = heads.count;
-  WithElement(args.v_type, [&](auto element) { AddAllValues<Isa, decltype(element), H>(args, to); });
+  WithRows(args.v_type, args.v_dim, args.v_row_bytes,
+           [&]<class Element, int kColumns>() { AddAllValues<Isa, Element, H, kColumns>(args, to); });
 }
 
 // The visible ones to memory.

@@ -72,6 +72,7 @@ void BatchQ1_0(const MatmulArgs& args);
 // avx2_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
+void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n);
 
 // avx2_rows.cc
 void QuantizeRow(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,

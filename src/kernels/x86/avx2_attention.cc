@@ -42,4 +42,13 @@ struct Attention : Avx2 {
 void AttentionTile(const AttentionTileArgs& args) { AttendTile<Attention>(args); }
 void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Attention>(args); }
 
+void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(chunk + i), _mm256_set1_ps(b));
+    _mm256_storeu_ps(o + i, _mm256_fmadd_ps(_mm256_loadu_ps(o + i), _mm256_set1_ps(a), scaled));
+  }
+  for (; i < n; ++i) o[i] = __builtin_fmaf(o[i], a, chunk[i] * b);
+}
+
 }  // namespace sluice::kernels::avx2

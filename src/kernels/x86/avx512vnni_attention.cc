@@ -21,8 +21,8 @@ struct Attention : Avx512Vnni {
     if constexpr (kDistance == 1) return _mm512_permute_ps(v, 0xb1);
   }
 
-  // Lane i: the lanes of v[i] folded 8, 4, 2, 1. At each level the halves of two registers are brought together:
-  // what stays in its place is blended, what moves is permuted.
+  // Lane i: the lanes of v[i] folded 8, 4, 2, 1. At each level the halves of two registers are brought
+  // together: what stays in its place is blended, what moves is permuted.
   static inline Lanes FoldSixteen(const Lanes v[16]) {
     const __m512i swap4 = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
     const __m512i swap1 = _mm512_setr_epi32(1, 16, 3, 18, 5, 20, 7, 22, 9, 24, 11, 26, 13, 28, 15, 30);
@@ -32,8 +32,7 @@ struct Attention : Avx512Vnni {
       a[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xff00, v[i], v[i + 8]), _mm512_castsi512_ps(moved));
     }
     for (int i = 0; i < 4; ++i) {
-      const __m512d moved =
-          _mm512_permutex2var_pd(_mm512_castps_pd(a[i]), swap4, _mm512_castps_pd(a[i + 4]));
+      const __m512d moved = _mm512_permutex2var_pd(_mm512_castps_pd(a[i]), swap4, _mm512_castps_pd(a[i + 4]));
       b[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xf0f0, a[i], a[i + 4]), _mm512_castpd_ps(moved));
     }
     for (int i = 0; i < 2; ++i) {

@@ -9,10 +9,12 @@
 namespace sluice::kernels {
 namespace {
 
-// Load<Isa, kHalf>(row, scales, j): elements j … j + 15, j a multiple of 16 and in the half kHalf of its block of 32.
-// scales: those of the row's blocks, as GatherScales left them.
+// Load<Isa, kHalf>(row, scales, j): elements j … j + 15, j a multiple of 16 and in the half kHalf of its
+// block of 32. scales: those of the row's blocks, kTileSlots apart, as GatherScales left them. RowBytes(n):
+// of a row of n elements.
 struct ElementF32 {
   static constexpr int kBytes = 4;  // of an element; 0 for block types
+  static constexpr size_t RowBytes(int n) { return static_cast<size_t>(4 * n); }
   template <class Isa, int kHalf>
   static inline typename Isa::Lanes Load(const std::byte* row, const float*, int64_t j) {
     return Isa::LoadF32(row + 4 * j);
@@ -20,6 +22,7 @@ struct ElementF32 {
 };
 struct ElementF16 {
   static constexpr int kBytes = 2;
+  static constexpr size_t RowBytes(int n) { return static_cast<size_t>(2 * n); }
   template <class Isa, int kHalf>
   static inline typename Isa::Lanes Load(const std::byte* row, const float*, int64_t j) {
     return Isa::LoadF16(row + 2 * j);
@@ -39,15 +42,17 @@ inline __m128i HalfNibbles(const formats::Byte* qs) {
 struct ElementQ8_0 {
   using Block = formats::BlockQ8_0;
   static constexpr int kBytes = 0;
+  static constexpr size_t RowBytes(int n) { return static_cast<size_t>((n + 31) / 32) * sizeof(Block); }
   template <class Isa, int kHalf>
   static inline typename Isa::Lanes Load(const std::byte* row, const float* scales, int64_t j) {
     const __m128i codes = Load128(BlockAt<Block>(row, j)->qs + 16 * kHalf);
-    return Isa::Multiply(Isa::FromI8(codes), Isa::Set(scales[j / 32]));
+    return Isa::Multiply(Isa::FromI8(codes), Isa::Set(scales[j / 32 * kTileSlots]));
   }
 };
 struct ElementQ5_0 {
   using Block = formats::BlockQ5_0;
   static constexpr int kBytes = 0;
+  static constexpr size_t RowBytes(int n) { return static_cast<size_t>((n + 31) / 32) * sizeof(Block); }
   template <class Isa, int kHalf>
   static inline typename Isa::Lanes Load(const std::byte* row, const float* scales, int64_t j) {
     const Block* block = BlockAt<Block>(row, j);
@@ -55,34 +60,37 @@ struct ElementQ5_0 {
     const __m128i bit4 = _mm256_castsi256_si128(Isa::SpreadBits(high ^ 0xffffu, static_cast<int8_t>(0xf0)));
     // Bit 4 clear: n − 16 is n | 0xf0 as a signed byte. Set: n.
     const __m128i codes = _mm_or_si128(HalfNibbles<kHalf>(block->qs), bit4);
-    return Isa::Multiply(Isa::FromI8(codes), Isa::Set(scales[j / 32]));
+    return Isa::Multiply(Isa::FromI8(codes), Isa::Set(scales[j / 32 * kTileSlots]));
   }
 };
 struct ElementQ4_0 {
   using Block = formats::BlockQ4_0;
   static constexpr int kBytes = 0;
+  static constexpr size_t RowBytes(int n) { return static_cast<size_t>((n + 31) / 32) * sizeof(Block); }
   template <class Isa, int kHalf>
   static inline typename Isa::Lanes Load(const std::byte* row, const float* scales, int64_t j) {
-    return Isa::template LookUpNibbles<kHalf>(BlockAt<Block>(row, j)->qs, scales[j / 32]);
+    return Isa::template LookUpNibbles<kHalf>(BlockAt<Block>(row, j)->qs, scales[j / 32 * kTileSlots]);
   }
 };
 
-// The scales of rows first … last − 1, `blocks` blocks each, to scales[row · blocks + block]. All at once: one by one,
+// The scales of rows first … last − 1, `blocks` blocks each, to scales[block][row]. All at once: one by one,
 // converting and broadcasting them took as long as the codes.
 template <class Isa, class Element>
-inline void GatherScales(const std::byte* rows, size_t row_bytes, int blocks, int first, int last, float* scales) {
+inline void GatherScales(const std::byte* rows, size_t row_bytes, int blocks, int first, int last,
+                         float (*scales)[kTileSlots]) {
   if constexpr (Element::kBytes == 0) {
-    alignas(64) uint16_t halves[kTileSlots * kMaxHeadDim / 32 + 15];
-    const size_t begin = static_cast<size_t>(first * blocks), end = static_cast<size_t>(last * blocks);
-    size_t at = begin;
-    for (int i = first; i < last; ++i) {
-      const auto* block =
-          reinterpret_cast<const typename Element::Block*>(rows + static_cast<size_t>(i) * row_bytes);
-      for (int b = 0; b < blocks; ++b) halves[at++] = block[b].d.bits();
+    alignas(64) uint16_t halves[kMaxHeadDim / 32][kTileSlots];
+    const int begin = first / 16 * 16, end = (last + 15) / 16 * 16;
+    for (int b = 0; b < blocks; ++b) {
+      const std::byte* row = rows + static_cast<size_t>(first) * row_bytes;
+      for (int i = begin; i < first; ++i) halves[b][i] = 0;
+      for (int i = first; i < last; ++i, row += row_bytes)
+        halves[b][i] = reinterpret_cast<const typename Element::Block*>(row)[b].d.bits();
+      for (int i = last; i < end; ++i) halves[b][i] = 0;
     }
-    for (size_t i = begin / 16 * 16; i < begin; ++i) halves[i] = 0;
-    while (at % 16 != 0) halves[at++] = 0;
-    for (size_t i = begin / 16 * 16; i < end; i += 16) Isa::Store(scales + i, Isa::LoadF16(halves + i));
+    for (int b = 0; b < blocks; ++b) {
+      for (int i = begin; i < end; i += 16) Isa::Store(scales[b] + i, Isa::LoadF16(halves[b] + i));
+    }
   }
 }
 
