@@ -73,8 +73,8 @@ struct ElementQ4_0 {
   }
 };
 
-// The scales of rows first … last − 1, `blocks` blocks each, to scales[block][row]. All at once: one by one,
-// converting and broadcasting them took as long as the codes.
+// The scales of rows first … last − 1, `blocks` blocks each, to scales[block][row]. All at once, sixteen to
+// a register: a conversion and a broadcast for each block would come on top of what its codes take.
 template <class Isa, class Element>
 inline void GatherScales(const std::byte* rows, size_t row_bytes, int blocks, int first, int last,
                          float (*scales)[kTileSlots]) {
