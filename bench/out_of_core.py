@@ -62,7 +62,8 @@ def main():
     parser.add_argument("--modes", default="pin,lru,mmap,resident")
     parser.add_argument("--storage", type=parse_size, default=4 * GIB, help="read so much of the file for its bandwidth")
     parser.add_argument("--sluice", default=SLUICE)
-    parser.add_argument("--llama-bench", help="llama.cpp's llama-bench, to run beside")
+    parser.add_argument("--llama-bench", action="append", default=[],
+                        help="llama.cpp's llama-bench, to run beside; again for another build")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     try:
@@ -89,9 +90,10 @@ def compare(args, path):
     for mode in args.modes.split(","):
         outcome = bench(mode, budget, budget)
         rows.append([f"sluice {mode}", outcome.report or outcome.error, outcome.peak_bytes, outcome.limit_hit])
-    if args.llama_bench:
-        rate, peak, hits = llama_bench(args.llama_bench, budget, path, args.tokens, args.threads)
-        rows.append(["llama.cpp, mmap", {"decode_tokens_per_second": rate} if isinstance(rate, float) else rate, peak, hits])
+    for number, program in enumerate(args.llama_bench, 1):
+        rate, peak, hits = llama_bench(program, budget, path, args.tokens, args.threads)
+        name = "llama.cpp, mmap" + (f", {number}" if len(args.llama_bench) > 1 else "")
+        rows.append([name, {"decode_tokens_per_second": rate} if isinstance(rate, float) else rate, peak, hits])
     after = storage_bandwidth(args.sluice, path, args.storage)
 
     storage = max(before["bytes_per_second"], after["bytes_per_second"])

@@ -30,7 +30,7 @@ constexpr uint64_t kSmallestBuffer = 16 * kMiB;
 constexpr int64_t kColumns = 4096;
 constexpr int64_t kPrefillRows = 256;  // tokens of the batch
 constexpr double kSecondsEach = 0.02;  // for each figure, slow kernels take longer
-constexpr int64_t kRowsAtATime = 32;
+constexpr int64_t kRowsAtATime = 96;  // of a call: as many as kernels go through side by side
 
 class ComputeProbe {
  public:

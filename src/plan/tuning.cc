@@ -8,8 +8,8 @@ namespace sluice::plan {
 
 namespace {
 
-// Less is what measuring alone explains.
-constexpr double kWorthIt = 1.05;
+// A smaller difference is what measuring alone explains.
+constexpr double kAsFast = 1.05;
 // Bytes per second. Faster storage gives a model past the page cache about as soon as the page cache itself does.
 constexpr double kSlowStorage = 1e9;
 
@@ -21,18 +21,15 @@ weights::StoreOptions Tuned(const DeviceProfile& device, weights::StoreOptions o
     options.page_cache = weights::PageCache::kLeave;
   const bool any_backend = options.backend == io::IoBackend::kAuto;
   std::vector<StorageRate> rates;
-  double as_it_is = 0, best = 0;
+  double best = 0;
   for (const StorageRate& rate : device.storage) {
     if (!any_backend && rate.backend != options.backend) continue;
     if (rate.block_bytes * static_cast<uint64_t>(rate.depth) > options.ring_bytes / 2) continue;
     rates.push_back(rate);
     best = std::max(best, rate.bytes_per_second);
-    // kAuto is io_uring where that is measured, which comes first.
-    if (rate.block_bytes == options.read_bytes && rate.depth == options.depth && as_it_is == 0)
-      as_it_is = rate.bytes_per_second;
   }
-  if (best <= kWorthIt * as_it_is) return options;
-  std::erase_if(rates, [&](const StorageRate& rate) { return rate.bytes_per_second * kWorthIt < best; });
+  if (rates.empty()) return options;
+  std::erase_if(rates, [&](const StorageRate& rate) { return rate.bytes_per_second * kAsFast < best; });
   const StorageRate& deepest = *std::ranges::max_element(rates, {}, [](const StorageRate& rate) {
     return std::pair(rate.depth, rate.bytes_per_second);
   });

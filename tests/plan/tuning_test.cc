@@ -31,7 +31,7 @@ TEST(TuningTest, KeepsTheDefaultsOtherwise) {
     const auto tuned = With(other);
     EXPECT_EQ(tuned.read_bytes, defaults.read_bytes);
     EXPECT_EQ(tuned.depth, defaults.depth);
-    EXPECT_EQ(tuned.backend, kAuto);
+    EXPECT_EQ(tuned.backend, kUring);
   }
   EXPECT_EQ(Tuned(DeviceProfile(), {}).depth, defaults.depth);
 }
@@ -42,6 +42,8 @@ TEST(TuningTest, OfTwoThatAreAsFastTheDeeperOne) {
   const weights::StoreOptions tuned = Tuned(device, {});
   EXPECT_EQ(tuned.depth, 16);
   EXPECT_EQ(tuned.read_bytes, 512 * kKiB);
+  // Than the defaults, too.
+  EXPECT_EQ(With({512 * kKiB, 16, kUring, 1.95e9}).depth, 16);
 }
 
 TEST(TuningTest, SlowStorageLeavesWeightsInThePageCache) {
