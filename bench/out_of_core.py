@@ -6,14 +6,15 @@
 Each program runs in a memory control group of its own, of the size of the budget, with the file cold. Beside them
 stands what storage gives by Sluice's own reads of the same file (`sluice plan --storage`): the best of blocks of 256 KiB
 to 4 MiB, 1 to 16 reads under way, io_uring and pread, into huge pages, measured before and after. Prints for each:
-tokens per second, bytes read for each token, peak memory, how often the group's limit was hit, and the ratio to the bound
-1 / max(resident compute time, streamed bytes / storage bandwidth).
+tokens per second, bytes read for each token, peak memory, how often the group's limit was hit; and of `pin` the ratio to the bound
+1 / max(resident compute time, streamed bytes / storage bandwidth), with the storage of the same minute.
 
 Small by default: a 1.1B shape in half of its size. Needs root for control groups.
 """
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 
@@ -58,6 +59,7 @@ def main():
     parser.add_argument("--context", type=int, default=512)
     parser.add_argument("--tokens", type=int, default=8)
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=1, help="of all modes, each with storage measured before and after")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--modes", default="pin,lru,mmap,resident")
     parser.add_argument("--storage", type=parse_size, default=4 * GIB, help="read so much of the file for its bandwidth")
@@ -82,40 +84,44 @@ def compare(args, path):
                              str(args.repetitions), "-t", str(args.threads), "-c", str(args.context), "--kv", "f16",
                              "--no-roof", "--residency", residency, "--memory", str(memory), "--json"], limit, path)
 
-    before = storage_bandwidth(args.sluice, path, args.storage)
+    storage = [storage_bandwidth(args.sluice, path, args.storage)]
     # Computing alone: the whole model in memory, where the machine has it.
     free = bench("resident", size + 2 * GIB, size + 4 * GIB)
     compute = free.report["decode_tokens_per_second"] if free.ok else None
-    rows = []
-    for mode in args.modes.split(","):
-        outcome = bench(mode, budget, budget)
-        rows.append([f"sluice {mode}", outcome.report or outcome.error, outcome.peak_bytes, outcome.limit_hit])
+    rows, ratios = [], []
+    for _ in range(args.rounds):
+        outcomes = {mode: bench(mode, budget, budget) for mode in args.modes.split(",")}
+        rows += [[f"sluice {mode}", o.report or o.error, o.peak_bytes, o.limit_hit] for mode, o in outcomes.items()]
+        storage.append(storage_bandwidth(args.sluice, path, args.storage))
+        if compute and "pin" in outcomes and outcomes["pin"].ok:
+            fastest = max(rate["bytes_per_second"] for rate in storage[-2:])
+            ratios.append(share_of_bound(outcomes["pin"].report, budget, compute, fastest))
     for number, program in enumerate(args.llama_bench, 1):
         rate, peak, hits = llama_bench(program, budget, path, args.tokens, args.threads)
         name = "llama.cpp, mmap" + (f", {number}" if len(args.llama_bench) > 1 else "")
         rows.append([name, {"decode_tokens_per_second": rate} if isinstance(rate, float) else rate, peak, hits])
-    after = storage_bandwidth(args.sluice, path, args.storage)
 
-    storage = max(before["bytes_per_second"], after["bytes_per_second"])
-    print(f"file {gib(size)}, budget {gib(budget)}; storage {storage_text(before)} before, {storage_text(after)} after; "
-          "in memory " + (f"{compute:.2f} tok/s" if compute else "not measured"))
-    print(f"{'':18} {'tok/s':>8} {'GB/token':>9} {'peak':>10} {'limit hit':>10} {'of bound':>9}")
+    print(f"file {gib(size)}, budget {gib(budget)}; in memory " + (f"{compute:.2f} tok/s" if compute else "not measured"))
+    print("storage before, after each round: " + ", ".join(storage_text(rate) for rate in storage))
+    print(f"{'':18} {'tok/s':>8} {'GB/token':>9} {'peak':>10} {'limit hit':>10}")
     for name, report, peak, hits in rows:
         if not isinstance(report, dict):
             print(f"{name:18} {report}; peak {gib(peak)}")
             continue
-        rate = report["decode_tokens_per_second"]
         read = report.get("bytes_read_per_token")
-        ratio = ""
-        if name == "sluice pin" and compute:
-            streamed = max(0, report["weight_bytes_per_token"] - pinnable(report, budget))
-            bound = 1 / max(1 / compute, streamed / storage)
-            ratio = f"{rate / bound:.2f}"
         read = "–" if read is None else f"{read / 1e9:.2f}"
-        print(f"{name:18} {rate:8.3f} {read:>9} {gib(peak):>10} {hits:>10} {ratio:>9}")
+        print(f"{name:18} {report['decode_tokens_per_second']:8.3f} {read:>9} {gib(peak):>10} {hits:>10}")
+    if ratios:
+        print(f"pin, of its bound: {', '.join(f'{r:.2f}' for r in ratios)}; median {statistics.median(ratios):.2f}")
     if args.json:
-        print(json.dumps({"storage": [before, after],
+        print(json.dumps({"storage": storage, "ratios": ratios,
                           "rows": [{"name": n, "report": r, "peak_bytes": p, "limit_hit": h} for n, r, p, h in rows]}))
+
+
+def share_of_bound(report, budget, compute, storage):
+    """What pin reached of 1 / max(resident compute time, streamed bytes / storage bandwidth)."""
+    streamed = max(0, report["weight_bytes_per_token"] - pinnable(report, budget))
+    return report["decode_tokens_per_second"] * max(1 / compute, streamed / storage)
 
 
 if __name__ == "__main__":

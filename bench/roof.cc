@@ -15,7 +15,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "kernels/made_up_inputs.h"
 #include "memory/arena.h"
 #include "parallel/thread_pool.h"
@@ -67,10 +66,14 @@ Figure Compare(const Clock& clock, double amount, Roof&& roof, Work&& work) {
 
 class Bench {
  public:
-  Bench(const runtime::Context& context, plan::Roof& roof, std::span<const std::byte> weights)
-      : context_(context), roof_(roof), weights_(weights), workers_(context.pool->size()) {
-    for (int i = 0; i < workers_; ++i) scratch_.emplace_back(kernels::kMatmulScratchBytes);
-  }
+  // scratch: kMatmulScratchBytes for each worker.
+  Bench(const runtime::Context& context, plan::Roof& roof, std::span<const std::byte> weights,
+        std::span<std::byte> scratch)
+      : context_(context),
+        roof_(roof),
+        weights_(weights),
+        scratch_(scratch),
+        workers_(context.pool->size()) {}
 
   Figure Decode(DType dtype) {
     const size_t row_bytes = formats::RowBytes(dtype, kColumns);
@@ -122,14 +125,15 @@ class Bench {
          .x = x,
          .y = y,
          .y_stride = stride,
-         .scratch = scratch_[static_cast<size_t>(worker)].bytes()});
+         .scratch = scratch_.subspan(static_cast<size_t>(worker) * kernels::kMatmulScratchBytes,
+                                     kernels::kMatmulScratchBytes)});
   }
 
   const runtime::Context& context_;
   plan::Roof& roof_;
   std::span<const std::byte> weights_;
+  std::span<std::byte> scratch_;
   int workers_;
-  std::vector<AlignedBuffer> scratch_;
 };
 
 Status RunWith(int threads, const kernels::Kernels& table, std::span<const std::string_view> types) {
@@ -138,9 +142,14 @@ Status RunWith(int threads, const kernels::Kernels& table, std::span<const std::
   const MonotonicClock clock;
   const runtime::Context context = {.kernels = &table, .pool = &pool, .ledger = &ledger, .clock = &clock};
   SLUICE_TRY_ASSIGN(plan::Roof roof, plan::Roof::Create(context, kRoofBytes));
-  SLUICE_TRY_ASSIGN(memory::Arena arena,
-                    memory::Arena::Create(kWeightBytes, memory::Account::kReserve, ledger,
-                                          {.page_size = platform::PageSize::kHuge, .touch = true}));
+  // On huge pages, as a model has them.
+  const auto take = [&ledger](uint64_t bytes) {
+    return memory::Arena::Create(bytes, memory::Account::kReserve, ledger,
+                                 {.page_size = platform::PageSize::kHuge, .touch = true});
+  };
+  SLUICE_TRY_ASSIGN(memory::Arena arena, take(kWeightBytes));
+  SLUICE_TRY_ASSIGN(memory::Arena scratch,
+                    take(static_cast<uint64_t>(pool.size()) * kernels::kMatmulScratchBytes));
   kernels::FillRandom(arena.bytes());
   const plan::RoofReading memory = roof.Measure();
   const plan::Peaks peaks = plan::MeasurePeaks(context);
@@ -149,7 +158,7 @@ Status RunWith(int threads, const kernels::Kernels& table, std::span<const std::
               memory.bytes_per_second / kGiga, static_cast<int>(memory.pattern.size()), memory.pattern.data(),
               peaks.int8_macs_per_second / kGiga, peaks.f32_macs_per_second / kGiga);
   std::printf("%-8s %14s %8s %18s %8s\n", "", "decode GB/s", "of roof", "prefill GMAC/s", "of peak");
-  Bench bench(context, roof, arena.bytes());
+  Bench bench(context, roof, arena.bytes(), scratch.bytes());
   for (const formats::DTypeTraits& traits : formats::AllDTypes()) {
     const bool wanted = types.empty() || std::find(types.begin(), types.end(), traits.name) != types.end();
     if (!wanted || table.matmul[static_cast<size_t>(traits.dtype)] == nullptr) continue;

@@ -28,9 +28,18 @@ using formats::DType;
 constexpr uint64_t kBufferBytes = 256 * kMiB;  // more than usual caches hold
 constexpr uint64_t kSmallestBuffer = 16 * kMiB;
 constexpr int64_t kColumns = 4096;
-constexpr int64_t kPrefillRows = 256;  // tokens of the batch
-constexpr double kSecondsEach = 0.02;  // for each figure, slow kernels take longer
-constexpr int64_t kRowsAtATime = 96;  // of a call: as many as kernels go through side by side
+constexpr int64_t kPrefillRows = 128;  // tokens of the batch
+constexpr double kSecondsEach = 0.01;  // for each reading, slow kernels take longer
+constexpr int64_t kRowsAtATime = 96;   // of a call: as many as kernels go through side by side
+
+// The middle of three readings: another program may have been at work during one of them.
+template <typename Reading>
+double MiddleOfThree(Reading&& reading) {
+  std::array<double, 3> rates;
+  for (double& rate : rates) rate = reading();
+  std::ranges::sort(rates);
+  return rates[1];
+}
 
 class ComputeProbe {
  public:
@@ -202,14 +211,17 @@ Result<DeviceProfile> ProbeCompute(const runtime::Context& context) {
     if (context.kernels->matmul[static_cast<size_t>(traits.dtype)] == nullptr) continue;
     const kernels::Activations activations(*context.kernels, traits.dtype, kColumns, kPrefillRows);
     TypeRate rate{.dtype = traits.dtype};
-    rate.decode_bytes_per_second =
-        probe.Measure(traits.dtype, activations.rows(), 1) * traits.block_bytes / traits.block_length;
-    rate.prefill_multiplications_per_second = probe.Measure(traits.dtype, activations.rows(), kPrefillRows);
+    const auto measure = [&](int64_t batch) {
+      return MiddleOfThree([&] { return probe.Measure(traits.dtype, activations.rows(), batch); });
+    };
+    rate.decode_bytes_per_second = measure(1) * traits.block_bytes / traits.block_length;
+    rate.prefill_multiplications_per_second = measure(kPrefillRows);
     device.types.push_back(rate);
   }
   for (const kv::KvType type :
        {kv::KvType::kF32, kv::KvType::kF16, kv::KvType::kQ8_0, kv::KvType::kQ5_0, kv::KvType::kQ4_0})
-    device.attention.push_back({type, MeasureAttention(context, type, arena.bytes())});
+    device.attention.push_back(
+        {type, MiddleOfThree([&] { return MeasureAttention(context, type, arena.bytes()); })});
   return device;
 }
 

@@ -17,7 +17,7 @@ Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfi
   double decode = 0, prefill = 0;  // seconds of weights: a pass for one token, and each token of a long batch
   for (const SweptType& type : facts.swept) {
     const TypeRate& rate = device.RateOf(type.dtype);
-    decode += Seconds(static_cast<double>(type.bytes), rate.decode_bytes_per_second);
+    decode += Seconds(static_cast<double>(type.bytes), kDecodeShare * rate.decode_bytes_per_second);
     prefill += Seconds(static_cast<double>(type.multiplications), rate.prefill_multiplications_per_second);
   }
   const double storage_rate = device.StorageFor(plan.store).bytes_per_second;

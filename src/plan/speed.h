@@ -20,6 +20,10 @@ inline constexpr double kFluentSeconds = 0.2;  // a token, at most
 inline constexpr double kRingShare = 0.9;
 inline constexpr double kFreshMemoryShare = 0.7;
 
+// What a model makes of its products' speed, token by token: norms, activations and sampling come on top, and
+// workers wait for each other at the end of an operation. Measured: docs/memory.md.
+inline constexpr double kDecodeShare = 0.9;
+
 struct Speed {
   double storage_seconds = 0;  // of one decoding pass
   double compute_seconds = 0;

@@ -18,7 +18,8 @@ ModelFacts Facts() {
 
 DeviceProfile Device() {
   DeviceProfile device;
-  device.types = {{formats::DType::kQ4_K, 3e9, 6e11}, {formats::DType::kQ6_K, 1e9, 1e11}};
+  device.types = {{formats::DType::kQ4_K, 3e9 / kDecodeShare, 6e11},
+                  {formats::DType::kQ6_K, 1e9 / kDecodeShare, 1e11}};
   device.other_attention.multiplications_per_second = 1e9;
   // 1 GB/s to a ring.
   device.storage = {{2 * kMiB, 8, io::IoBackend::kAuto, 1e9 / kRingShare}};
