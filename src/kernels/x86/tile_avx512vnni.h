@@ -24,16 +24,17 @@ namespace {
 constexpr int kTileColumns = 6;
 constexpr int kTileRows = 32;
 
+// clang-format off
 #define SLUICE_TILE_REGISTERS                                                                              \
   "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21",   \
       "xmm22", "xmm23", "xmm24", "xmm25", "xmm26"
 
 // apply(sum, what it goes to, scales of its half) for all sums.
-#define SLUICE_TILE_EACH(apply)                                                                   \
-  apply("0", "12", "24") apply("1", "13", "25") apply("2", "14", "24") apply("3", "15", "25")     \
-      apply("4", "16", "24") apply("5", "17", "25") apply("6", "18", "24") apply("7", "19", "25") \
-          apply("8", "20", "24") apply("9", "21", "25") apply("10", "22", "24") apply("11", "23", "25")
+#define SLUICE_TILE_EACH(apply)                                                                \
+  apply("0", "12", "24") apply("1", "13", "25") apply("2", "14", "24") apply("3", "15", "25")  \
+  apply("4", "16", "24") apply("5", "17", "25") apply("6", "18", "24") apply("7", "19", "25")  \
+  apply("8", "20", "24") apply("9", "21", "25") apply("10", "22", "24") apply("11", "23", "25")
 
 #define SLUICE_TILE_CLEAR(sum, total, scale) "vpxord %%zmm" sum ", %%zmm" sum ", %%zmm" sum "\n\t"
 #define SLUICE_TILE_CLEAR_TOTAL(sum, total, scale) SLUICE_TILE_CLEAR(total, , )
@@ -41,58 +42,52 @@ constexpr int kTileRows = 32;
 #define SLUICE_TILE_STORE_TOTAL(sum, total, scale) "vmovdqu64 %%zmm" total ", 64*" sum "(%[sums])\n\t"
 #define SLUICE_TILE_LOAD_D "vmovups (%[d]), %%zmm24\n\tvmovups 64(%[d]), %%zmm25\n\t"
 // The float at sums += d · the activations' scale · the integer.
-#define SLUICE_TILE_FINISH(sum, integer, d)                      \
-  "vcvtdq2ps %%zmm" integer ", %%zmm" integer                    \
-  "\n\t"                                                         \
-  "vmulps %c[apart]*(" sum ">>1)(%[x_scales])%{1to16%}, %%zmm" d \
-  ", %%zmm26\n\t"                                                \
-  "vfmadd213ps 64*" sum "(%[sums]), %%zmm26, %%zmm" integer      \
-  "\n\t"                                                         \
+#define SLUICE_TILE_FINISH(sum, integer, d)                                                        \
+  "vcvtdq2ps %%zmm" integer ", %%zmm" integer "\n\t"                                               \
+  "vmulps %c[apart]*(" sum ">>1)(%[x_scales])%{1to16%}, %%zmm" d ", %%zmm26\n\t"                   \
+  "vfmadd213ps 64*" sum "(%[sums]), %%zmm26, %%zmm" integer "\n\t"                                 \
   "vmovups %%zmm" integer ", 64*" sum "(%[sums])\n\t"
 #define SLUICE_TILE_FINISH_SUM(sum, total, d) SLUICE_TILE_FINISH(sum, sum, d)
 #define SLUICE_TILE_FINISH_TOTAL(sum, total, d) SLUICE_TILE_FINISH(sum, total, d)
 // total += the sum's pairs of int16 · scale's
-#define SLUICE_TILE_ADD_PAIRS(sum, total, scale) "vpdpwssd %%zmm" scale ", %%zmm" sum ", %%zmm" total "\n\t"
+#define SLUICE_TILE_ADD_PAIRS(sum, total, scale) \
+  "vpdpwssd %%zmm" scale ", %%zmm" sum ", %%zmm" total "\n\t"
 // total += sum · scale
-#define SLUICE_TILE_ADD(sum, total, scale)          \
-  "vpmulld %%zmm" scale ", %%zmm" sum ", %%zmm" sum \
-  "\n\t"                                            \
+#define SLUICE_TILE_ADD(sum, total, scale)                  \
+  "vpmulld %%zmm" scale ", %%zmm" sum ", %%zmm" sum "\n\t"  \
   "vpaddd %%zmm" sum ", %%zmm" total ", %%zmm" total "\n\t"
 
 // Four elements of one activation row.
-#define SLUICE_TILE_COLUMN(q, sum0, sum1) \
-  "vpbroadcastd " q                       \
-  ", %%zmm26\n\t"                         \
-  "vpdpbusd %%zmm26, %%zmm24, %%zmm" sum0 \
-  "\n\t"                                  \
+#define SLUICE_TILE_COLUMN(q, sum0, sum1)          \
+  "vpbroadcastd " q ", %%zmm26\n\t"                \
+  "vpdpbusd %%zmm26, %%zmm24, %%zmm" sum0 "\n\t"   \
   "vpdpbusd %%zmm26, %%zmm25, %%zmm" sum1 "\n\t"
 // Elements 4n … 4n + 3 of all.
-#define SLUICE_TILE_STEP(n)                                                                     \
-  "vmovdqa64 128*" n                                                                            \
-  "(%[codes]), %%zmm24\n\t"                                                                     \
-  "vmovdqa64 128*" n "+64(%[codes]), %%zmm25\n\t" SLUICE_TILE_COLUMN("4*" n "(%[q])", "0", "1") \
-      SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride])", "2", "3")                                   \
-          SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride],2)", "4", "5")                             \
-              SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride3])", "6", "7")                          \
-                  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride],4)", "8", "9")                     \
-                      SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride5])", "10", "11")
+#define SLUICE_TILE_STEP(n)                                  \
+  "vmovdqa64 128*" n "(%[codes]), %%zmm24\n\t"               \
+  "vmovdqa64 128*" n "+64(%[codes]), %%zmm25\n\t"            \
+  SLUICE_TILE_COLUMN("4*" n "(%[q])", "0", "1")              \
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride])", "2", "3")    \
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride],2)", "4", "5")  \
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride3])", "6", "7")   \
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride],4)", "8", "9")  \
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride5])", "10", "11")
 // A run of 8 · %c[pairs] elements; codes and q move on behind it.
-#define SLUICE_TILE_RUN \
-  ".rept %c[pairs]\n\t" SLUICE_TILE_STEP("0") SLUICE_TILE_STEP("1")        \
-  "add $256, %[codes]\n\t"                                                 \
-  "add $8, %[q]\n\t"                                                       \
+#define SLUICE_TILE_RUN                                               \
+  ".rept %c[pairs]\n\t" SLUICE_TILE_STEP("0") SLUICE_TILE_STEP("1")   \
+  "add $256, %[codes]\n\t"                                            \
+  "add $8, %[q]\n\t"                                                  \
   ".endr\n\t"
 
-// The sums of activation row c begin at the int32 of starts[c · kApart], which moves on.
-#define SLUICE_TILE_START(c, sum0, sum1)                \
-  "vpbroadcastd %c[apart]*" c "(%[starts]), %%zmm" sum0 \
-  "\n\t"                                                \
+// The sums of activation row c begin at the int32 of starts[c · kApart].
+#define SLUICE_TILE_START(c, sum0, sum1)                         \
+  "vpbroadcastd %c[apart]*" c "(%[starts]), %%zmm" sum0 "\n\t"   \
   "vmovdqa64 %%zmm" sum0 ", %%zmm" sum1 "\n\t"
-#define SLUICE_TILE_STARTS                                                                           \
-  SLUICE_TILE_START("0", "0", "1")                                                                   \
-  SLUICE_TILE_START("1", "2", "3") SLUICE_TILE_START("2", "4", "5") SLUICE_TILE_START("3", "6", "7") \
-      SLUICE_TILE_START("4", "8", "9") SLUICE_TILE_START("5", "10", "11")
+#define SLUICE_TILE_STARTS                                                                            \
+  SLUICE_TILE_START("0", "0", "1") SLUICE_TILE_START("1", "2", "3") SLUICE_TILE_START("2", "4", "5")  \
+  SLUICE_TILE_START("3", "6", "7") SLUICE_TILE_START("4", "8", "9") SLUICE_TILE_START("5", "10", "11")
 #define SLUICE_TILE_ZEROS SLUICE_TILE_EACH(SLUICE_TILE_CLEAR)
+// clang-format on
 
 // Where a tile's activations are: row c at q + c · stride.
 struct TileActivations {
@@ -140,6 +135,7 @@ inline void SumFoldedBlock(const uint8_t* codes, TileActivations x, const int32_
 // The same of a block in groups: Σ over the groups of scale · Σ codes · activations. The sum of each run of
 // kRun elements is multiplied by what its group has in scales [groups, kTileRows]; it begins at starts[c ·
 // kApart …], one after the other kStartStep apart, or at 0. kPairs: sums and scales count as two int16 each.
+// clang-format off
 #define SLUICE_TILE_BLOCK(begin, add, end, ...) \
   asm volatile(SLUICE_TILE_EACH(SLUICE_TILE_CLEAR_TOTAL) "1:\n\t"                                       \
                ".rept %c[runs]\n\t" begin "add %[start_step], %[starts]\n\t" SLUICE_TILE_RUN            \
@@ -166,6 +162,7 @@ inline void SumFoldedBlock(const uint8_t* codes, TileActivations x, const int32_
   } else {                                                                          \
     SLUICE_TILE_BLOCK(SLUICE_TILE_ZEROS, SLUICE_TILE_ADD, end, __VA_ARGS__);        \
   }
+// clang-format on
 template <int kGroup, int kRun, bool kStarts, int kStartStep, bool kPairs, int kApart>
 inline void SumScaledBlock(const uint8_t* codes, TileActivations x, const int32_t* scales,
                            const int32_t* starts, int32_t* sums) {
@@ -184,15 +181,14 @@ inline void SumScaledBlock(const uint8_t* codes, TileActivations x, const int32_
 // codes · activations, as an integer that begins at starts[c · kApart]; `blocks` of them. Codes and d follow
 // one another; activations, starts and scales are those of every eighth block. Float operations in the order
 // of docs/arithmetic.md.
+// clang-format off
 #define SLUICE_TILE_LOAD_CHAIN(sum, total, scale) \
   "vmovups %c[sums_apart]*(" sum ">>1)+64*(" sum "&1)(%[sums]), %%zmm" total "\n\t"
 #define SLUICE_TILE_STORE_CHAIN(sum, total, scale) \
   "vmovups %%zmm" total ", %c[sums_apart]*(" sum ">>1)+64*(" sum "&1)(%[sums])\n\t"
-#define SLUICE_TILE_END_HALF(c, d, sum, total)          \
-  "vcvtdq2ps %%zmm" sum ", %%zmm" sum                   \
-  "\n\t"                                                \
-  "vmulps %c[apart]*" c "(%[scales])%{1to16%}, %%zmm" d \
-  ", %%zmm26\n\t"                                       \
+#define SLUICE_TILE_END_HALF(c, d, sum, total)                           \
+  "vcvtdq2ps %%zmm" sum ", %%zmm" sum "\n\t"                             \
+  "vmulps %c[apart]*" c "(%[scales])%{1to16%}, %%zmm" d ", %%zmm26\n\t"  \
   "vfmadd231ps %%zmm26, %%zmm" sum ", %%zmm" total "\n\t"
 #define SLUICE_TILE_END_BLOCK(c, sum0, sum1, total0, total1) \
   SLUICE_TILE_END_HALF(c, "24", sum0, total0) SLUICE_TILE_END_HALF(c, "25", sum1, total1)
@@ -220,6 +216,7 @@ inline void AddChain(const uint8_t* codes, TileActivations x, const float* d, co
                : SLUICE_TILE_REGISTERS);
 }
 
+// clang-format on
 #undef SLUICE_TILE_LOAD_CHAIN
 #undef SLUICE_TILE_STORE_CHAIN
 #undef SLUICE_TILE_END_HALF
