@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/median.h"
 #include "kernels/made_up_inputs.h"
 #include "memory/arena.h"
 #include "parallel/thread_pool.h"
@@ -38,12 +39,6 @@ constexpr int64_t kPrefillBatch = 512;
 constexpr int kPrefillCalls = 1;  // for each worker
 constexpr int kRepetitions = 5;
 constexpr double kGiga = 1e9;
-
-// The middle of an odd number of values.
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Figure {
   double rate, share;

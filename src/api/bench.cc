@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "api/median.h"
+#include "base/median.h"
 #include "base/units.h"
 #include "plan/roof.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/median.h"
+#include "base/median.h"
 #include "memory/arena.h"
 #include "model/facts.h"
 #include "ops/attention.h"

@@ -8,6 +8,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/hash.h"
+#include "base/median.h"
 #include "base/units.h"
 #include "io/io_queue.h"
 #include "kernels/kv_rows.h"
@@ -35,10 +36,7 @@ constexpr int64_t kRowsAtATime = 96;   // of a call: as many as kernels go throu
 // The middle of three readings: another program may have been at work during one of them.
 template <typename Reading>
 double MiddleOfThree(Reading&& reading) {
-  std::array<double, 3> rates;
-  for (double& rate : rates) rate = reading();
-  std::ranges::sort(rates);
-  return rates[1];
+  return Median({reading(), reading(), reading()});
 }
 
 class ComputeProbe {

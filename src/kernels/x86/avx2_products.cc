@@ -1,6 +1,7 @@
 // Matrix products on AVX2: single rows and small batches.
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/blocks32.h"
+#include "kernels/x86/by_batch.h"
 #include "kernels/x86/float_products.h"
 #include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx2.h"
@@ -10,32 +11,15 @@
 #include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx2 {
-namespace {
-
-// From here on, unpacking a panel costs less than reading the codes again for each activation row.
-constexpr int64_t kBatch = 4;
-
-inline void ByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
-  (args.x.batch < kBatch ? few : many)(args);
-}
-
-// Widening a row costs less than unpacking one, so it pays later.
-constexpr int64_t kFloatBatch = 36;
-
-inline void FloatsByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
-  (args.x.batch < kFloatBatch ? few : many)(args);
-}
-
-}  // namespace
 
 void MatmulF32(const MatmulArgs& args) {
-  FloatsByBatch(args, MatmulFloats<Avx2, WeightF32, 4, 2, 3>, BatchF32);
+  ByBatch<kFloatBatch>(args, MatmulFloats<Avx2, WeightF32, 4, 2, 3>, BatchF32);
 }
 void MatmulF16(const MatmulArgs& args) {
-  FloatsByBatch(args, MatmulFloats<Avx2, WeightF16, 4, 2, 3>, BatchF16);
+  ByBatch<kFloatBatch>(args, MatmulFloats<Avx2, WeightF16, 4, 2, 3>, BatchF16);
 }
 void MatmulBf16(const MatmulArgs& args) {
-  FloatsByBatch(args, MatmulFloats<Avx2, WeightBf16, 4, 2, 3>, BatchBf16);
+  ByBatch<kFloatBatch>(args, MatmulFloats<Avx2, WeightBf16, 4, 2, 3>, BatchBf16);
 }
 
 void MatmulQ4_0(const MatmulArgs& args) { ByBatch(args, MatmulRows32<Avx2, BlockQ4_0Format>, BatchQ4_0); }

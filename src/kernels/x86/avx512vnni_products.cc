@@ -1,6 +1,7 @@
 // Matrix products on AVX-512 VNNI: single rows and small batches.
 #include "kernels/x86/avx512vnni.h"
 #include "kernels/x86/blocks32.h"
+#include "kernels/x86/by_batch.h"
 #include "kernels/x86/float_products.h"
 #include "kernels/x86/grids.h"
 #include "kernels/x86/isa_avx512vnni.h"
@@ -10,32 +11,15 @@
 #include "kernels/x86/ternary.h"
 
 namespace sluice::kernels::avx512vnni {
-namespace {
-
-// From here on, unpacking a panel costs less than reading the codes again for each activation row.
-constexpr int64_t kBatch = 4;
-
-inline void ByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
-  (args.x.batch < kBatch ? few : many)(args);
-}
-
-// Widening a row costs less than unpacking one, so it pays later.
-constexpr int64_t kFloatBatch = 36;
-
-inline void FloatsByBatch(const MatmulArgs& args, MatmulFn few, MatmulFn many) {
-  (args.x.batch < kFloatBatch ? few : many)(args);
-}
-
-}  // namespace
 
 void MatmulF32(const MatmulArgs& args) {
-  FloatsByBatch(args, MatmulFloats<Avx512Vnni, WeightF32, 8, 4, 5>, BatchF32);
+  ByBatch<kFloatBatch>(args, MatmulFloats<Avx512Vnni, WeightF32, 8, 4, 5>, BatchF32);
 }
 void MatmulF16(const MatmulArgs& args) {
-  FloatsByBatch(args, MatmulFloats<Avx512Vnni, WeightF16, 8, 4, 5>, BatchF16);
+  ByBatch<kFloatBatch>(args, MatmulFloats<Avx512Vnni, WeightF16, 8, 4, 5>, BatchF16);
 }
 void MatmulBf16(const MatmulArgs& args) {
-  FloatsByBatch(args, MatmulFloats<Avx512Vnni, WeightBf16, 8, 4, 5>, BatchBf16);
+  ByBatch<kFloatBatch>(args, MatmulFloats<Avx512Vnni, WeightBf16, 8, 4, 5>, BatchBf16);
 }
 
 void MatmulQ4_0(const MatmulArgs& args) {

@@ -19,8 +19,7 @@ struct BatchAvx2 {
   static constexpr int kRows = 8;
   static constexpr int kColumns = 4;
   static constexpr bool kExactSums = false;
-  template <class Format>
-  static constexpr bool kFinishesBlocks = false;
+  static constexpr bool kHasTileLoops = false;
   template <class Format>
   static constexpr bool kFolds = false;
   template <class Format>

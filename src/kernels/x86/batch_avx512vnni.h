@@ -49,15 +49,14 @@ struct BatchAvx512Vnni {
   using F = __m512;
   static constexpr int kLanes = 16;
   static constexpr int kRegisters = 2;
-  static constexpr int kRows = 32;
+  static constexpr int kRows = kTileRows;
   static constexpr int kColumns = kTileColumns;
+  static constexpr bool kHasTileLoops = true;  // FinishBlock and AddTileChain, for full tiles
   static constexpr bool kExactSums = true;  // block sums are free of the offset of codes
   template <class Format>
   static constexpr bool kFolds = VnniPlan<Format>::kFolded;
   template <class Format>
   static constexpr int kCentre = VnniPlan<Format>::kCentre;
-  template <class Format>
-  static constexpr bool kFinishesBlocks = kCentre<Format> == 0;
 
   static inline I Set(int v) { return _mm512_set1_epi32(v); }
   static inline F Set(float v) { return _mm512_set1_ps(v); }

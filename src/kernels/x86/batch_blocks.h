@@ -76,7 +76,7 @@ struct BlockFamily {
                               float* sums) {
     int p = stretch.Begin(chain), k = stretch.first + chain;
     const int end = stretch.Begin(chain + 1);
-    if constexpr (requires { Ops::template AddTileChain<1, 1>; } && C == Ops::kColumns && !Format::kHasMin) {
+    if constexpr (Ops::kHasTileLoops && C == Ops::kColumns && !Format::kHasMin) {
       Ops::template AddTileChain<Scratch::kApart, kChains * kRows>(
           scratch.codes + static_cast<size_t>(p) * 32 * kRows, x.q + k * 32, x.q_stride,
           scratch.d + p * kRows, scratch.starts + k, scratch.x_scales + k, int64_t{end - p}, sums);

@@ -146,7 +146,7 @@ struct SuperFamily {
   template <int C>
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     for (int k = 0; k < n / 256; ++k) {
-      if constexpr (Ops::template kFinishesBlocks<Reader> && C == Ops::kColumns) {
+      if constexpr (Ops::kHasTileLoops && kCentre == 0 && C == Ops::kColumns) {
         Ops::template FinishBlock<Reader>(scratch, k, x, sums);
         if constexpr (kHasMinSums) SubtractMinimums<C>(scratch, k, x, sums);
       } else {
