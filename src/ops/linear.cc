@@ -15,7 +15,7 @@ namespace {
 // Rows of a work unit: a multiple of the kernels' panels, about kUnitBytes of weights (kernels read several
 // stretches of a unit side by side, and short ones cost bandwidth), but enough units that all workers have
 // some and a slow one can be helped.
-constexpr int64_t kPanelRows = 16;
+using weights::kPanelRows;
 constexpr int64_t kFloatPanelRows = 64;  // of F32, F16 and BF16 weights
 constexpr int64_t kUnitBytes = 512 * 1024;
 // Of products that stay within a worker: 256 KiB, to be found in its cache again.

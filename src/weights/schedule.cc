@@ -8,8 +8,6 @@ namespace sluice::weights {
 
 namespace {
 
-constexpr int64_t kPanelRows = 16;
-
 Extent ExtentOf(const Operation& operation, int matrix, int64_t first_row, int64_t rows) {
   const Matrix& m = operation.matrices[static_cast<size_t>(matrix)];
   return {.matrix = matrix,

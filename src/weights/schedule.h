@@ -34,6 +34,9 @@ struct Matrix {
 };
 
 inline constexpr int kMaxMatrices = 3;
+// Slabs and what is computed at a time are cut in multiples of so many rows: what kernels unpack together for
+// a batch.
+inline constexpr int64_t kPanelRows = 32;
 
 struct Operation {
   std::array<Matrix, kMaxMatrices> matrices;

@@ -58,7 +58,7 @@ TEST(CutSlabsTest, ASlabHasOneExtentOfEachMatrixAtMost) {
 TEST(CutSlabsTest, SlabsOfAnOperationAreOfAboutTheSameSize) {
   const SmallModel model(2);
   const std::vector<Slab> slabs = CutSlabs(model.schedule(), 40'000);
-  constexpr uint64_t kPanelBytes = 16 * SmallModel::kColumns * 4;
+  constexpr uint64_t kPanelBytes = kPanelRows * SmallModel::kColumns * 4;
   for (const Slab& slab : slabs) EXPECT_LE(slab.size_bytes(), 40'000 + 2 * kPanelBytes) << slab.operation;
 }
 

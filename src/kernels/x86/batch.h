@@ -60,7 +60,7 @@ struct PanelScratch {
   int32_t* isum;  // [kMostColumns, kRows]: the integer sums of a block
   float* sums;    // [activation rows, chains, kRows]: the float accumulators
 
-  static constexpr int kMostColumns = 6;
+  static constexpr int kMostColumns = 7;
   // At most 64 starts for 256 elements. Not a multiple of 4 KiB (see below).
   static constexpr int kApart = kPartColumns / 4 + 16;
   // And a block of 32 to spare, where the filling of an incomplete transposition goes.

@@ -1,4 +1,4 @@
-// What batches need of AVX-512 VNNI: panels of 32 rows in two registers, tiles of 6 activation rows. See
+// What batches need of AVX-512 VNNI: panels of 32 rows in two registers, tiles of 7 activation rows. See
 // batch.h.
 //
 // Codes are unsigned, signed ones raised by 128.

@@ -118,8 +118,11 @@ struct BlockFamily {
     const size_t start = static_cast<size_t>(block) * Format::kBytes;
     for (int r = 0; r < kRows; ++r) {
       const std::byte* p = rows.row[r] + start;
+      for (int i = 0; i < count; i += 2) {
+        const std::byte* const a = p + i * Format::kBytes;
+        ReadTwo(a, i + 1 < count ? a + Format::kBytes : a, scratch.linear + r * 256 + i * 32);
+      }
       for (int i = 0; i < count; ++i, p += Format::kBytes) {
-        ReadCodes(p, scratch.linear + r * 256 + i * 32);
         scratch.d[at[i] + r] = Format::Scale(p);
         if constexpr (Format::kHasMin) scratch.dmin[at[i] + r] = Format::Minimum(p);
       }
@@ -146,9 +149,14 @@ struct BlockFamily {
     for (; i < n; ++i) of_32[i] = kFactor * (sums[2 * i] + sums[2 * i + 1]);
   }
 
-  static inline void ReadCodes(const std::byte* block, uint8_t* out) {
-    const CodePair twice = Format::template Codes<typename Ops::Isa>(block, block);
-    __m256i codes = _mm256_permute2x128_si256(twice.first, twice.last, 0x20);
+  // The codes of two blocks, 32 each.
+  static inline void ReadTwo(const std::byte* a, const std::byte* b, uint8_t* out) {
+    const CodePair codes = Format::template Codes<typename Ops::Isa>(a, b);
+    StoreCodes(_mm256_permute2x128_si256(codes.first, codes.last, 0x20), out);
+    StoreCodes(_mm256_permute2x128_si256(codes.first, codes.last, 0x31), out + 32);
+  }
+
+  static inline void StoreCodes(__m256i codes, uint8_t* out) {
     if constexpr (Format::kSigned && Ops::Isa::kSignedExcess != 0) {
       codes = _mm256_xor_si256(codes, _mm256_set1_epi8(-128));
     }

@@ -1,16 +1,17 @@
-// The inner loops of full tiles with AVX-512 VNNI: a panel of 32 rows × 6 activation rows (batch.h).
+// The inner loops of full tiles with AVX-512 VNNI: a panel of 32 rows × 7 activation rows (batch.h).
 //
-// In assembly, because the registers decide: 12 integer sums, 12 that they are added to, two of codes and one
-// of activations are as many as it takes to keep both units busy. GCC 12 copies accumulators for each turn of
-// a loop, spills some where the loop is a long one, and takes them all through memory where it makes a call.
+// In assembly, because the registers decide: 14 integer sums, 14 that they are added to, two of codes and one
+// of activations. The units that multiply want ten sums under way, and every one more is slack for them. GCC
+// 12 copies accumulators for each turn of a loop, spills some where the loop is a long one, and takes them
+// all through memory where it makes a call.
 //
-//   zmm0 … 11   integer sums of a run: activation row c × rows 16h … 16h + 15 of the panel in 2c + h
+//   zmm0 … 13   integer sums of a run: activation row c × rows 16h … 16h + 15 of the panel in 2c + h
 //
-//   zmm12 … 23  likewise, what they are added to
+//   zmm14 … 27  likewise, what they are added to
 //
-//   zmm24, 25   codes, or scales, of both halves of the panel
+//   zmm28, 29   codes, or scales, of both halves of the panel
 //
-//   zmm26       activations, or what a sum is multiplied with
+//   zmm30       activations, or what a sum is multiplied with
 //
 // Templates of internal linkage (isa_avx2.h).
 #pragma once
@@ -21,31 +22,32 @@
 namespace sluice::kernels {
 namespace {
 
-constexpr int kTileColumns = 6;
+constexpr int kTileColumns = 7;
 constexpr int kTileRows = 32;
 
 // clang-format off
 #define SLUICE_TILE_REGISTERS                                                                              \
   "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21",   \
-      "xmm22", "xmm23", "xmm24", "xmm25", "xmm26"
+      "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30"
 
 // apply(sum, what it goes to, scales of its half) for all sums.
-#define SLUICE_TILE_EACH(apply)                                                                \
-  apply("0", "12", "24") apply("1", "13", "25") apply("2", "14", "24") apply("3", "15", "25")  \
-  apply("4", "16", "24") apply("5", "17", "25") apply("6", "18", "24") apply("7", "19", "25")  \
-  apply("8", "20", "24") apply("9", "21", "25") apply("10", "22", "24") apply("11", "23", "25")
+#define SLUICE_TILE_EACH(apply)                                                                  \
+  apply("0", "14", "28") apply("1", "15", "29") apply("2", "16", "28") apply("3", "17", "29")    \
+  apply("4", "18", "28") apply("5", "19", "29") apply("6", "20", "28") apply("7", "21", "29")    \
+  apply("8", "22", "28") apply("9", "23", "29") apply("10", "24", "28") apply("11", "25", "29")  \
+  apply("12", "26", "28") apply("13", "27", "29")
 
 #define SLUICE_TILE_CLEAR(sum, total, scale) "vpxord %%zmm" sum ", %%zmm" sum ", %%zmm" sum "\n\t"
 #define SLUICE_TILE_CLEAR_TOTAL(sum, total, scale) SLUICE_TILE_CLEAR(total, , )
 #define SLUICE_TILE_STORE(sum, total, scale) "vmovdqu64 %%zmm" sum ", 64*" sum "(%[sums])\n\t"
 #define SLUICE_TILE_STORE_TOTAL(sum, total, scale) "vmovdqu64 %%zmm" total ", 64*" sum "(%[sums])\n\t"
-#define SLUICE_TILE_LOAD_D "vmovups (%[d]), %%zmm24\n\tvmovups 64(%[d]), %%zmm25\n\t"
+#define SLUICE_TILE_LOAD_D "vmovups (%[d]), %%zmm28\n\tvmovups 64(%[d]), %%zmm29\n\t"
 // The float at sums += d · the activations' scale · the integer.
 #define SLUICE_TILE_FINISH(sum, integer, d)                                                        \
   "vcvtdq2ps %%zmm" integer ", %%zmm" integer "\n\t"                                               \
-  "vmulps %c[apart]*(" sum ">>1)(%[x_scales])%{1to16%}, %%zmm" d ", %%zmm26\n\t"                   \
-  "vfmadd213ps 64*" sum "(%[sums]), %%zmm26, %%zmm" integer "\n\t"                                 \
+  "vmulps %c[apart]*(" sum ">>1)(%[x_scales])%{1to16%}, %%zmm" d ", %%zmm30\n\t"                   \
+  "vfmadd213ps 64*" sum "(%[sums]), %%zmm30, %%zmm" integer "\n\t"                                 \
   "vmovups %%zmm" integer ", 64*" sum "(%[sums])\n\t"
 #define SLUICE_TILE_FINISH_SUM(sum, total, d) SLUICE_TILE_FINISH(sum, sum, d)
 #define SLUICE_TILE_FINISH_TOTAL(sum, total, d) SLUICE_TILE_FINISH(sum, total, d)
@@ -59,19 +61,20 @@ constexpr int kTileRows = 32;
 
 // Four elements of one activation row.
 #define SLUICE_TILE_COLUMN(q, sum0, sum1)          \
-  "vpbroadcastd " q ", %%zmm26\n\t"                \
-  "vpdpbusd %%zmm26, %%zmm24, %%zmm" sum0 "\n\t"   \
-  "vpdpbusd %%zmm26, %%zmm25, %%zmm" sum1 "\n\t"
+  "vpbroadcastd " q ", %%zmm30\n\t"                \
+  "vpdpbusd %%zmm30, %%zmm28, %%zmm" sum0 "\n\t"   \
+  "vpdpbusd %%zmm30, %%zmm29, %%zmm" sum1 "\n\t"
 // Elements 4n … 4n + 3 of all.
 #define SLUICE_TILE_STEP(n)                                  \
-  "vmovdqa64 128*" n "(%[codes]), %%zmm24\n\t"               \
-  "vmovdqa64 128*" n "+64(%[codes]), %%zmm25\n\t"            \
+  "vmovdqa64 128*" n "(%[codes]), %%zmm28\n\t"               \
+  "vmovdqa64 128*" n "+64(%[codes]), %%zmm29\n\t"            \
   SLUICE_TILE_COLUMN("4*" n "(%[q])", "0", "1")              \
   SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride])", "2", "3")    \
   SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride],2)", "4", "5")  \
   SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride3])", "6", "7")   \
   SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride],4)", "8", "9")  \
-  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride5])", "10", "11")
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride5])", "10", "11") \
+  SLUICE_TILE_COLUMN("4*" n "(%[q],%[stride3],2)", "12", "13")
 // A run of 8 · %c[pairs] elements; codes and q move on behind it.
 #define SLUICE_TILE_RUN                                               \
   ".rept %c[pairs]\n\t" SLUICE_TILE_STEP("0") SLUICE_TILE_STEP("1")   \
@@ -85,7 +88,8 @@ constexpr int kTileRows = 32;
   "vmovdqa64 %%zmm" sum0 ", %%zmm" sum1 "\n\t"
 #define SLUICE_TILE_STARTS                                                                            \
   SLUICE_TILE_START("0", "0", "1") SLUICE_TILE_START("1", "2", "3") SLUICE_TILE_START("2", "4", "5")  \
-  SLUICE_TILE_START("3", "6", "7") SLUICE_TILE_START("4", "8", "9") SLUICE_TILE_START("5", "10", "11")
+  SLUICE_TILE_START("3", "6", "7") SLUICE_TILE_START("4", "8", "9") SLUICE_TILE_START("5", "10", "11")  \
+  SLUICE_TILE_START("6", "12", "13")
 #define SLUICE_TILE_ZEROS SLUICE_TILE_EACH(SLUICE_TILE_CLEAR)
 // clang-format on
 
@@ -139,8 +143,8 @@ inline void SumFoldedBlock(const uint8_t* codes, TileActivations x, const int32_
 #define SLUICE_TILE_BLOCK(begin, add, end, ...) \
   asm volatile(SLUICE_TILE_EACH(SLUICE_TILE_CLEAR_TOTAL) "1:\n\t"                                       \
                ".rept %c[runs]\n\t" begin "add %[start_step], %[starts]\n\t" SLUICE_TILE_RUN            \
-               "vmovdqu64 (%[scales]), %%zmm24\n\t"                                                     \
-               "vmovdqu64 64(%[scales]), %%zmm25\n\t" SLUICE_TILE_EACH(add)                             \
+               "vmovdqu64 (%[scales]), %%zmm28\n\t"                                                     \
+               "vmovdqu64 64(%[scales]), %%zmm29\n\t" SLUICE_TILE_EACH(add)                             \
                ".endr\n\t"                                                                              \
                "add $128, %[scales]\n\t"                                                                \
                "dec %[groups]\n\t"                                                                      \
@@ -188,10 +192,10 @@ inline void SumScaledBlock(const uint8_t* codes, TileActivations x, const int32_
   "vmovups %%zmm" total ", %c[sums_apart]*(" sum ">>1)+64*(" sum "&1)(%[sums])\n\t"
 #define SLUICE_TILE_END_HALF(c, d, sum, total)                           \
   "vcvtdq2ps %%zmm" sum ", %%zmm" sum "\n\t"                             \
-  "vmulps %c[apart]*" c "(%[scales])%{1to16%}, %%zmm" d ", %%zmm26\n\t"  \
-  "vfmadd231ps %%zmm26, %%zmm" sum ", %%zmm" total "\n\t"
+  "vmulps %c[apart]*" c "(%[scales])%{1to16%}, %%zmm" d ", %%zmm30\n\t"  \
+  "vfmadd231ps %%zmm30, %%zmm" sum ", %%zmm" total "\n\t"
 #define SLUICE_TILE_END_BLOCK(c, sum0, sum1, total0, total1) \
-  SLUICE_TILE_END_HALF(c, "24", sum0, total0) SLUICE_TILE_END_HALF(c, "25", sum1, total1)
+  SLUICE_TILE_END_HALF(c, "28", sum0, total0) SLUICE_TILE_END_HALF(c, "29", sum1, total1)
 template <int kApart, int kSumsApart>
 inline void AddChain(const uint8_t* codes, TileActivations x, const float* d, const int32_t* starts,
                      const float* scales, int64_t blocks, float* sums) {
@@ -200,9 +204,10 @@ inline void AddChain(const uint8_t* codes, TileActivations x, const float* d, co
                SLUICE_TILE_STARTS
                SLUICE_TILE_RUN
                SLUICE_TILE_LOAD_D
-               SLUICE_TILE_END_BLOCK("0", "0", "1", "12", "13") SLUICE_TILE_END_BLOCK("1", "2", "3", "14", "15")
-               SLUICE_TILE_END_BLOCK("2", "4", "5", "16", "17") SLUICE_TILE_END_BLOCK("3", "6", "7", "18", "19")
-               SLUICE_TILE_END_BLOCK("4", "8", "9", "20", "21") SLUICE_TILE_END_BLOCK("5", "10", "11", "22", "23")
+               SLUICE_TILE_END_BLOCK("0", "0", "1", "14", "15") SLUICE_TILE_END_BLOCK("1", "2", "3", "16", "17")
+               SLUICE_TILE_END_BLOCK("2", "4", "5", "18", "19") SLUICE_TILE_END_BLOCK("3", "6", "7", "20", "21")
+               SLUICE_TILE_END_BLOCK("4", "8", "9", "22", "23") SLUICE_TILE_END_BLOCK("5", "10", "11", "24", "25")
+               SLUICE_TILE_END_BLOCK("6", "12", "13", "26", "27")
                "add $128, %[d]\n\t"
                "add $224, %[q]\n\t"
                "add $32, %[starts]\n\t"
