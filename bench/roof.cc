@@ -164,6 +164,7 @@ class Bench {
       copy(rows.q, count);
       copy(rows.scale, count / kernels::BlockLength(rows.kind));
       copy(rows.sums, count / 16);
+      copy(rows.reach, count / 256);
     }
     return rows;
   }

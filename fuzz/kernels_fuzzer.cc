@@ -85,6 +85,12 @@ void RunOne(const uint8_t* data, size_t size) {
   for (const Kernels* table : AllKernels()) {
     if (table == &scalar || !table->supported(cpu)) continue;
     if (kind != ActivationKind::kF32) SLUICE_CHECK(Quantize(*table, kind, x, batch) == quantized);
+    std::vector<Reach> reach(x.size() / 256);
+    if (kind == ActivationKind::kQ8x256 && table->measure_reach != nullptr) {
+      for (int64_t b = 0; b < batch; ++b)
+        table->measure_reach(input.q + b * columns, columns, reach.data() + b * columns / 256);
+      input.reach = reach.data();
+    }
     std::vector<float> found(expected.size());
     table->matmul[dtype]({weights.data(), row_bytes, rows, input, found.data(), rows, scratch.bytes()});
     for (size_t i = 0; i < found.size(); ++i) {

@@ -43,6 +43,13 @@ constexpr int BlockLength(ActivationKind kind) {
 ActivationKind ActivationKindFor(formats::DType weight);
 
 // A batch of activation rows, in one of the forms above. A view.
+// How large sums of products of a block of 256 activations can become: kernels may add up more of them in 16
+// bits where that is certain to fit.
+struct Reach {
+  int16_t of_16;  // the most that the magnitudes of a run of 16 amount to
+  int16_t of_32;  // the most that those of one sign in a run of 32 amount to
+};
+
 struct ActivationRows {
   ActivationKind kind = ActivationKind::kF32;
   int64_t batch = 0;
@@ -51,6 +58,7 @@ struct ActivationRows {
   const int8_t* q = nullptr;      // else: [batch, columns], −127 … 127
   const float* scale = nullptr;   //       [batch, columns / BlockLength(kind)]
   const int16_t* sums = nullptr;  //       [batch, columns / 16], the sum of each 16 consecutive q
+  const Reach* reach = nullptr;   // kQ8x256: [batch, columns / 256], a hint, or null
 };
 
 // y[b * y_stride + r] = Σ_c weights[r, c] · x[b, c] for r in [0, rows), b in [0, x.batch).
@@ -120,6 +128,8 @@ struct Kernels {
   // in ActivationRows.
   void (*quantize_row)(ActivationKind kind, const float* x, int64_t columns, int8_t* q, float* scale,
                        int16_t* sums);
+  // What a row of quantised activations (kQ8x256) can reach, block by block. Null: no use to these products.
+  void (*measure_reach)(const int8_t* q, int64_t columns, Reach* reach);
 
   // --- products --- never null for a type that a weight matrix may have (all but the integer types and F64)
   std::array<MatmulFn, formats::kDTypeLimit> matmul;

@@ -23,8 +23,20 @@ inline void FillRandom(std::span<std::byte> bytes) {
 class Activations {
  public:
   Activations(const Kernels& kernels, formats::DType weight, int64_t columns, int64_t batch)
-      : f32_(static_cast<size_t>(batch * columns)), q_(f32_.size()), scale_(f32_.size()), sums_(f32_.size()) {
-    for (size_t i = 0; i < f32_.size(); ++i) f32_[i] = static_cast<float>(i * 7919 % 255) / 127.0f - 1.0f;
+      : f32_(static_cast<size_t>(batch * columns)),
+        q_(f32_.size()),
+        scale_(f32_.size()),
+        sums_(f32_.size()),
+        reach_(f32_.size() / 256) {
+    // Sums of four random numbers, nearly normal, as a model's are.
+    uint32_t state = 1;
+    for (float& x : f32_) {
+      x = 0.0f;
+      for (int i = 0; i < 4; ++i) {
+        state = state * 1664525u + 1013904223u;
+        x += static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
+      }
+    }
     const ActivationKind kind = ActivationKindFor(weight);
     rows_ = {.kind = kind, .batch = batch, .columns = columns, .f32 = f32_.data()};
     if (kind == ActivationKind::kF32) return;
@@ -32,10 +44,13 @@ class Activations {
       kernels.quantize_row(kind, f32_.data() + b * columns, columns, q_.data() + b * columns,
                            scale_.data() + b * (columns / BlockLength(kind)),
                            sums_.data() + b * (columns / 16));
+      if (kind == ActivationKind::kQ8x256 && kernels.measure_reach != nullptr)
+        kernels.measure_reach(q_.data() + b * columns, columns, reach_.data() + b * (columns / 256));
     }
     rows_.q = q_.data();
     rows_.scale = scale_.data();
     rows_.sums = sums_.data();
+    if (kernels.measure_reach != nullptr) rows_.reach = reach_.data();
   }
   Activations(const Activations&) = delete;
   Activations& operator=(const Activations&) = delete;
@@ -47,6 +62,7 @@ class Activations {
   std::vector<int8_t> q_;
   std::vector<float> scale_;
   std::vector<int16_t> sums_;
+  std::vector<Reach> reach_;
   ActivationRows rows_;
 };
 

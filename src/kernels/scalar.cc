@@ -31,6 +31,7 @@ constinit const Kernels kScalarKernels = {
     .name = "scalar",
     .supported = [](const platform::CpuFeatures&) { return true; },
     .quantize_row = scalar::QuantizeRow,
+    .measure_reach = nullptr,
     .matmul = MakeMatmulTable(),
     .attention_tile = scalar::AttentionTile,
     .attention_scores = scalar::AttentionScores,

@@ -59,6 +59,7 @@ uint64_t Activations::Cut(const ActivationPlan& plan, std::byte* memory) {
     cutter.Cut(&form.q, elements);
     cutter.Cut(&form.scale, elements / kernels::BlockLength(kind));
     cutter.Cut(&form.sums, elements / 16);
+    if (kind == ActivationKind::kQ8x256) cutter.Cut(&form.reach, elements / 256);
   });
   if (KeepsRows(plan)) {
     cutter.Cut(&rows_, elements);
@@ -75,14 +76,21 @@ void Activations::Quantize(const runtime::Context& context, const ActivationForm
     context.kernels->quantize_row(kind, x, columns_, form.q + row * columns_,
                                   form.scale + row * (columns_ / kernels::BlockLength(kind)),
                                   form.sums + row * (columns_ / 16));
+    if (kind == ActivationKind::kQ8x256 && has_reach_)
+      context.kernels->measure_reach(form.q + row * columns_, columns_, form.reach + row * (columns_ / 256));
   });
+}
+
+void Activations::Begin(const runtime::Context& context, int64_t batch, int64_t columns) {
+  batch_ = batch;
+  columns_ = columns;
+  has_reach_ = batch > 1 && context.kernels->measure_reach != nullptr;
 }
 
 void Activations::Set(const runtime::Context& context, const ActivationForms& forms, const float* x,
                       int64_t batch, int64_t columns) {
   x_ = x;
-  batch_ = batch;
-  columns_ = columns;
+  Begin(context, batch, columns);
   ForEachRow(context, batch, [&](int64_t row, int) { Quantize(context, forms, x + row * columns, row); });
 }
 
@@ -94,8 +102,7 @@ void Activations::SetRows(const runtime::Context& context, const ActivationForms
     return;
   }
   x_ = nullptr;
-  batch_ = batch;
-  columns_ = columns;
+  Begin(context, batch, columns);
   ForEachRow(context, batch, [&](int64_t row, int worker) {
     float* const x = scratch_ + worker * max_columns_;
     make(row, x);
@@ -116,6 +123,7 @@ kernels::ActivationRows Activations::For(formats::DType weight) const {
   rows.q = form.q;
   rows.scale = form.scale;
   rows.sums = form.sums;
+  if (has_reach_) rows.reach = form.reach;
   return rows;
 }
 

@@ -72,9 +72,11 @@ class Activations {
     int8_t* q = nullptr;      // [max_batch, max_columns]
     float* scale = nullptr;   // [max_batch, max_columns / block]
     int16_t* sums = nullptr;  // [max_batch, max_columns / 16]
+    kernels::Reach* reach = nullptr;  // kQ8x256: [max_batch, max_columns / 256]
   };
   // Points the buffers into `memory`, or nowhere if null; returns the bytes that they take.
   uint64_t Cut(const ActivationPlan& plan, std::byte* memory);
+  void Begin(const runtime::Context& context, int64_t batch, int64_t columns);
   void Quantize(const runtime::Context& context, const ActivationForms& forms, const float* x, int64_t row);
 
   std::array<Form, kActivationKinds> forms_;
@@ -84,6 +86,7 @@ class Activations {
   const float* x_ = nullptr;
   int64_t batch_ = 0;
   int64_t columns_ = 0;
+  bool has_reach_ = false;  // of this input: a row alone meets products that have no use for it
 };
 
 }  // namespace sluice::ops

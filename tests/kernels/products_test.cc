@@ -1,6 +1,7 @@
 // Every table against scalar, bit for bit: products with every weight format.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/half.h"
@@ -160,6 +161,35 @@ TEST_P(ProductsTest, BatchesAreSingleRows) {
         Multiply(*kernels(), dtype(), weights, rows, Input(*kernels(), dtype(), row, 1).View());
     const std::vector<float> part(together.begin() + b * rows, together.begin() + (b + 1) * rows);
     ASSERT_EQ(FirstDifference(alone, part), -1) << "activation row " << b;
+  }
+}
+
+// Activations whose runs reach just as far as 16 bits hold with the largest codes of Q4_K, Q5_K and Q6_K, one
+// more and one less, in every row, in one row of several, and of either sign.
+TEST_P(ProductsTest, RunsAtTheLimitOf16Bits) {
+  constexpr int64_t kColumns = 512, kBatch = 21;
+  for (const auto& [run, limit] : {std::pair{16, 1023}, {32, 1057}, {32, 2184}}) {
+    for (const int reach : {limit - 1, limit, limit + 1}) {
+      for (const float sign : {1.0f, -1.0f}) {
+        for (const bool every_row : {true, false}) {
+          std::vector<float> x(kColumns * kBatch, 0.0f);
+          for (int64_t b = 0; b < kBatch; b += every_row ? 1 : 10) {
+            for (int64_t i = 0; i < kColumns; ++i) {
+              const int left = reach - static_cast<int>(i % run) * 127;
+              x[static_cast<size_t>(b * kColumns + i)] = sign * static_cast<float>(std::clamp(left, 0, 127));
+            }
+          }
+          const Input input(Scalar(), dtype(), x, kBatch);
+          for (const WeightKind kind : {WeightKind::kHighest, WeightKind::kLowest, WeightKind::kSane}) {
+            const auto weights = MakeWeights(dtype(), 40, kColumns, kind, 11);
+            const auto expected = Multiply(Scalar(), dtype(), weights, 40, input.View());
+            const auto found = Multiply(*kernels(), dtype(), weights, 40, input.View());
+            ASSERT_EQ(FirstDifference(expected, found), -1)
+                << "runs of " << run << " that reach " << reach << ", weights " << static_cast<int>(kind);
+          }
+        }
+      }
+    }
   }
 }
 

@@ -240,5 +240,21 @@ TEST(ScalarRows, GatesAgreeWithDoubles) {
   }
 }
 
+TEST(MeasureReachTest, IsAsDefined) {
+  const platform::CpuFeatures cpu = platform::DetectCpuFeatures();
+  for (const Kernels* kernels : AllKernels()) {
+    if (kernels->measure_reach == nullptr || !kernels->supported(cpu)) continue;
+    for (const InputKind input : kInputKinds) {
+      const Input x(Scalar(), formats::DType::kQ4_K, MakeInput(5 * 256, input, 3), 1);
+      std::vector<Reach> found(5);
+      kernels->measure_reach(x.q.data(), x.columns, found.data());
+      for (size_t k = 0; k < found.size(); ++k) {
+        EXPECT_EQ(found[k].of_16, x.reach[k].of_16) << "block " << k << ", input " << static_cast<int>(input);
+        EXPECT_EQ(found[k].of_32, x.reach[k].of_32) << "block " << k << ", input " << static_cast<int>(input);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::kernels

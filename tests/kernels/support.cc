@@ -1,6 +1,7 @@
 #include "kernels/support.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -183,6 +184,24 @@ Input::Input(const Kernels& kernels, DType weight, std::vector<float> x, int64_t
     kernels.quantize_row(kind, f32.data() + b * columns, columns, q.data() + b * columns,
                          scale.data() + b * (columns / BlockLength(kind)), sums.data() + b * (columns / 16));
   }
+  if (kind == ActivationKind::kQ8x256) reach = ReachOf(q);
+}
+
+std::vector<Reach> ReachOf(const std::vector<int8_t>& q) {
+  std::vector<Reach> reach(q.size() / 256, Reach{0, 0});
+  for (size_t first = 0; first < q.size(); first += 16) {
+    int magnitudes = 0;
+    for (size_t i = first; i < first + 16; ++i) magnitudes += std::abs(q[i]);
+    int16_t& most = reach[first / 256].of_16;
+    most = std::max(most, static_cast<int16_t>(magnitudes));
+  }
+  for (size_t first = 0; first < q.size(); first += 32) {
+    int positive = 0, negative = 0;
+    for (size_t i = first; i < first + 32; ++i) (q[i] > 0 ? positive : negative) += std::abs(q[i]);
+    int16_t& most = reach[first / 256].of_32;
+    most = std::max(most, static_cast<int16_t>(std::max(positive, negative)));
+  }
+  return reach;
 }
 
 ActivationRows Input::View() const {
@@ -193,6 +212,7 @@ ActivationRows Input::View() const {
     rows.q = q.data();
     rows.scale = scale.data();
     rows.sums = sums.data();
+    if (!reach.empty()) rows.reach = reach.data();
   }
   return rows;
 }

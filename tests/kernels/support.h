@@ -84,7 +84,11 @@ struct Input {
   std::vector<int8_t> q;
   std::vector<float> scale;
   std::vector<int16_t> sums;
+  std::vector<Reach> reach;
 };
+
+// By its definition.
+std::vector<Reach> ReachOf(const std::vector<int8_t>& q);
 
 // [batch, rows]
 std::vector<float> Multiply(const Kernels& kernels, formats::DType dtype,

@@ -31,6 +31,7 @@ constexpr Kernels MakeTable(std::string_view name, bool (*supported)(const platf
       .name = name,
       .supported = supported,
       .quantize_row = neon::QuantizeRow,
+      .measure_reach = nullptr,
       .matmul = {},
       .attention_tile = neon::AttentionTile,
       .attention_scores = neon::AttentionScores,

@@ -49,6 +49,7 @@ constinit const Kernels kAvx2Kernels = {
     .name = "avx2",
     .supported = Supported,
     .quantize_row = avx2::QuantizeRow,
+    .measure_reach = nullptr,
     .matmul = MakeMatmulTable(),
     .attention_tile = avx2::AttentionTile,
     .attention_scores = avx2::AttentionScores,

@@ -54,6 +54,7 @@ constinit const Kernels kAvx512VnniKernels = {
     .name = "avx512vnni",
     .supported = Supported,
     .quantize_row = avx2::QuantizeRow,
+    .measure_reach = avx512vnni::MeasureReach,
     .matmul = MakeMatmulTable(),
     .attention_tile = avx512vnni::AttentionTile,
     .attention_scores = avx512vnni::AttentionScores,

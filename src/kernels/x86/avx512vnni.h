@@ -40,6 +40,7 @@ void MatmulQ2_0(const MatmulArgs& args);
 void MatmulQ1_0(const MatmulArgs& args);
 
 // avx512vnni_batch.cc: from a few activation rows on.
+void MeasureReach(const int8_t* q, int64_t columns, Reach* reach);
 void BatchF32(const MatmulArgs& args);
 void BatchF16(const MatmulArgs& args);
 void BatchBf16(const MatmulArgs& args);

@@ -22,18 +22,22 @@ struct TileInput {
   const int8_t* q;
   const float* scale;
   const int16_t* sums;
+  const Reach* reach;  // or null
   int64_t q_stride;  // from one activation row to the next
   int64_t scale_stride;
   int64_t sums_stride;
+  int64_t reach_stride;
 
   inline TileInput(const ActivationRows& x, int64_t b, int64_t first) {
     const int64_t length = BlockLength(x.kind);
     q_stride = x.columns;
     scale_stride = x.columns / length;
     sums_stride = x.columns / 16;
+    reach_stride = x.columns / 256;
     q = x.q + b * q_stride + first;
     scale = x.scale + b * scale_stride + first / length;
     sums = x.sums + b * sums_stride + first / 16;
+    reach = x.reach == nullptr ? nullptr : x.reach + b * reach_stride + first / 256;
   }
 };
 
@@ -56,6 +60,7 @@ struct PanelScratch {
   int32_t* starts;      // what integer sums start at, in order
   float* x_scales;      // of each block
   int16_t* sums_of_32;  // of the activations
+  bool* wide;           // [kPartBlocks]: sums of longer runs fit as well
   // Of a tile:
   int32_t* isum;  // [kMostColumns, kRows]: the integer sums of a block
   float* sums;    // [activation rows, chains, kRows]: the float accumulators
@@ -72,13 +77,14 @@ struct PanelScratch {
   static constexpr size_t kLinear = static_cast<size_t>(kRows) * 256;
   static constexpr size_t kBlock = static_cast<size_t>(kRows) * 16 * sizeof(int32_t);
   static constexpr size_t kOfTile = kMostColumns * kApart * sizeof(int32_t);
+  static constexpr size_t kWide = (kPartBlocks + 63) / 64 * 64;
   static constexpr size_t kIsum = static_cast<size_t>(kMostColumns) * kRows * sizeof(int32_t);
   // A load waits for stores before it that have the same address within 4 KiB. What a tile stores at the end
   // of a block therefore lies far behind the beginning of a page, where the codes of the next block begin.
   static constexpr size_t kPage = 4096;
   static constexpr size_t kTileOffset = kPage - 2 * kIsum;
   static_assert(2 * kPage + kTileOffset + kCodes + kScales + kMins + 2 * kFloats + kSums + kLinear +
-                    2 * kBlock + 3 * kOfTile + kIsum <=
+                    2 * kBlock + 3 * kOfTile + kWide + kIsum <=
                 kMatmulScratchBytes);
 
   explicit inline PanelScratch(std::byte* p) {
@@ -100,6 +106,7 @@ struct PanelScratch {
     starts = reinterpret_cast<int32_t*>(take(kOfTile));
     x_scales = reinterpret_cast<float*>(take(kOfTile));
     sums_of_32 = reinterpret_cast<int16_t*>(take(kOfTile));
+    wide = reinterpret_cast<bool*>(take(kWide));
     align(kPage);
     take(kTileOffset);
     isum = reinterpret_cast<int32_t*>(take(kIsum));

@@ -24,6 +24,8 @@ struct BatchAvx2 {
   static constexpr bool kFolds = false;
   template <class Format>
   static constexpr int kCentre = 0;
+  template <class Format>
+  static constexpr bool kWidens = false;
 
   static inline I Set(int v) { return _mm256_set1_epi32(v); }
   static inline F Set(float v) { return _mm256_set1_ps(v); }
@@ -58,7 +60,7 @@ struct BatchAvx2 {
   }
 
   template <class Format>
-  static inline void SetStarts(const int8_t*, const int16_t*, int, int32_t*) {}
+  static inline void SetStarts(const int8_t*, const int16_t*, int, const bool*, int32_t*) {}
 
   // The sums of block k of a super-block format with C activation rows, of codes as they are stored →
   // scratch.isum.

@@ -41,6 +41,18 @@ struct VnniPlan {
     if (!kHalves || kFit >= Format::kGroupLength) return Format::kGroupLength;
     return kFit >= 16 ? 16 : 8;
   }();
+
+  // Where kRun is shorter than a group: the sums of whole groups fit int16 as well, codes not centred, for
+  // activations that reach no further than kWideReach. Nearly all blocks of a model's do.
+  static constexpr bool kWidens = kHalves && kRun < Format::kGroupLength;
+  static constexpr int kWideOffset = kOffset - kCentre;
+  static constexpr int kWideReach = [] {
+    const int below = Format::kSigned ? 0 : kWideOffset;
+    const int above = Format::kMaxCode - below;
+    return 32767 / (below > above ? below : above);
+  }();
+  // What runs of 32 reach is known for each sign alone, which is enough for unsigned codes.
+  static_assert(!kWidens || Format::kGroupLength == 16 || kWideOffset == 0);
 };
 
 struct BatchAvx512Vnni {
@@ -57,6 +69,8 @@ struct BatchAvx512Vnni {
   static constexpr bool kFolds = VnniPlan<Format>::kFolded;
   template <class Format>
   static constexpr int kCentre = VnniPlan<Format>::kCentre;
+  template <class Format>
+  static constexpr bool kWidens = VnniPlan<Format>::kWidens;
 
   static inline I Set(int v) { return _mm512_set1_epi32(v); }
   static inline F Set(float v) { return _mm512_set1_ps(v); }
@@ -111,12 +125,37 @@ struct BatchAvx512Vnni {
     _mm512_mask_storeu_ps(y + 16, static_cast<__mmask16>(mask >> 16), v[1]);
   }
 
-  // What the integer sums of `blocks` blocks start at, for one activation row.
+  // Whether the sums of whole groups of block k fit with all activation rows of a full tile.
   template <class Format>
-  static inline void SetStarts(const int8_t* q, const int16_t* sums, int blocks, int32_t* starts) {
-    if constexpr (VnniPlan<Format>::kOffset == 0) return;
-    for (int k = 0; k < blocks; ++k, q += 256, sums += 16, starts += kStartsOfBlock<Format>)
-      SetStartsOfBlock<VnniPlan<Format>::kRun>(q, sums, -VnniPlan<Format>::kOffset, starts);
+  static inline bool FitsWide(const TileInput& x, int k) {
+    if (x.reach == nullptr) return false;
+    for (int c = 0; c < kColumns; ++c) {
+      const Reach& reach = x.reach[c * x.reach_stride + k];
+      if ((Format::kGroupLength == 16 ? reach.of_16 : reach.of_32) > VnniPlan<Format>::kWideReach)
+        return false;
+    }
+    return true;
+  }
+
+  // What the integer sums of `blocks` blocks start at, for one activation row. wide: as FitsWide found.
+  template <class Format>
+  static inline void SetStarts(const int8_t* q, const int16_t* sums, int blocks, const bool* wide,
+                               int32_t* starts) {
+    using Plan = VnniPlan<Format>;
+    if constexpr (Plan::kOffset == 0) return;
+    for (int k = 0; k < blocks; ++k, q += 256, sums += 16, starts += kStartsOfBlock<Format>) {
+      if (!Plan::kWidens || !wide[k]) {
+        SetStartsOfBlock<Plan::kRun>(q, sums, -Plan::kOffset, starts);
+      } else if constexpr (Plan::kWideOffset != 0) {
+        SetStartsOfBlock<Format::kGroupLength>(q, sums, -Plan::kWideOffset, starts);
+      }
+    }
+  }
+
+  // Whether FinishBlock does block k.
+  template <class Format>
+  static inline bool Finishes(const PanelScratch<kRows>& scratch, int k) {
+    return kCentre<Format> == 0 || (kWidens<Format> && scratch.wide[k]);
   }
 
   // Block k of a super-block format with a full tile: sums [kColumns, kRows] += its products, but for
@@ -124,7 +163,10 @@ struct BatchAvx512Vnni {
   template <class Format>
   static inline void FinishBlock(const PanelScratch<kRows>& scratch, int k, const TileInput& x, float* sums) {
     const TileSums to = {sums, scratch.d + k * kRows, scratch.x_scales + k};
-    TileBlock<Format>(scratch, k, x, to);
+    if constexpr (kWidens<Format>) {
+      if (scratch.wide[k]) return TileBlock<Format, Format::kGroupLength>(scratch, k, x, to);
+    }
+    if constexpr (kCentre<Format> == 0) TileBlock<Format>(scratch, k, x, to);
   }
 
   // The integer sums of block k of a super-block format with C activation rows → scratch.isum.
@@ -240,7 +282,7 @@ struct BatchAvx512Vnni {
   }
 
   // With a full tile, to isum or to TileSums.
-  template <class Format, class To>
+  template <class Format, int kRun = VnniPlan<Format>::kRun, class To>
   static inline void TileBlock(const PanelScratch<kRows>& scratch, int k, const TileInput& x, To to) {
     using Plan = VnniPlan<Format>;
     constexpr int kApart = PanelScratch<kRows>::kApart;
@@ -250,9 +292,9 @@ struct BatchAvx512Vnni {
     if constexpr (Plan::kFolded) {
       SumFoldedBlock<Plan::kOffset != 0, kApart>(codes, q, starts, to);
     } else {
-      SumScaledBlock<Format::kGroupLength, Plan::kRun, Plan::kOffset != 0, kStartStep<Plan::kRun>,
-                     Plan::kHalves, kApart>(codes, q, scratch.scales + static_cast<size_t>(k) * 16 * kRows,
-                                            starts, to);
+      constexpr int kOffset = kRun == Plan::kRun ? Plan::kOffset : Plan::kWideOffset;
+      SumScaledBlock<Format::kGroupLength, kRun, kOffset != 0, kStartStep<kRun>, Plan::kHalves, kApart>(
+          codes, q, scratch.scales + static_cast<size_t>(k) * 16 * kRows, starts, to);
     }
   }
 

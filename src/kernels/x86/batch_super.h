@@ -131,9 +131,13 @@ struct SuperFamily {
   }
 
   inline void Prepare(const Scratch& scratch, const TileInput& x, int columns, int n) const {
+    if constexpr (Ops::template kWidens<Reader>) {
+      for (int k = 0; k < n / 256; ++k)
+        scratch.wide[k] = columns == Ops::kColumns && Ops::template FitsWide<Reader>(x, k);
+    }
     for (int c = 0; c < columns; ++c) {
       const int row = c * Scratch::kApart;
-      Ops::template SetStarts<Reader>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, n / 256,
+      Ops::template SetStarts<Reader>(x.q + c * x.q_stride, x.sums + c * x.sums_stride, n / 256, scratch.wide,
                                       scratch.starts + row);
       std::memcpy(scratch.x_scales + row, x.scale + c * x.scale_stride,
                   static_cast<size_t>(n / 256) * sizeof(float));
@@ -146,13 +150,15 @@ struct SuperFamily {
   template <int C>
   [[gnu::noinline]] void Tile(const Scratch& scratch, const TileInput& x, int n, float* sums) const {
     for (int k = 0; k < n / 256; ++k) {
-      if constexpr (Ops::kHasTileLoops && kCentre == 0 && C == Ops::kColumns) {
-        Ops::template FinishBlock<Reader>(scratch, k, x, sums);
-        if constexpr (kHasMinSums) SubtractMinimums<C>(scratch, k, x, sums);
-      } else {
-        Ops::template BlockSums<C, Reader>(scratch, k, x);
-        AddBlock<C>(scratch, k, x, sums);
+      if constexpr (Ops::kHasTileLoops && C == Ops::kColumns) {
+        if (Ops::template Finishes<Reader>(scratch, k)) {
+          Ops::template FinishBlock<Reader>(scratch, k, x, sums);
+          if constexpr (kHasMinSums) SubtractMinimums<C>(scratch, k, x, sums);
+          continue;
+        }
       }
+      Ops::template BlockSums<C, Reader>(scratch, k, x);
+      AddBlock<C>(scratch, k, x, sums);
     }
   }
 
