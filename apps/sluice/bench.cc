@@ -70,7 +70,13 @@ Result<int> RunFusionBench(BenchFlags flags) {
   return kExitOk;
 }
 
-nlohmann::ordered_json AttentionJson(const AttentionReport& report) {
+// A figure that is there only beside a reading of the roof.
+nlohmann::ordered_json IfMeasured(bool roofs, double figure) {
+  if (!roofs) return nullptr;
+  return figure;
+}
+
+nlohmann::ordered_json AttentionJson(const AttentionReport& report, bool roofs) {
   nlohmann::ordered_json json;
   json["depth"] = report.depth;
   json["kv_k"] = kv::Name(report.k_type);
@@ -82,7 +88,7 @@ nlohmann::ordered_json AttentionJson(const AttentionReport& report) {
   json["kv_bytes"] = report.kv_bytes;
   json["seconds"] = report.seconds();
   json["bytes_per_second"] = report.bytes_per_second();
-  json["share_of_roof"] = report.share_of_roof();
+  json["share_of_roof"] = IfMeasured(roofs, report.share_of_roof());
   json["scratch_bytes"] = report.scratch_bytes;
   json["score_bytes"] = report.score_bytes;
   json["stored_ratio"] = report.stored_ratio();
@@ -90,12 +96,12 @@ nlohmann::ordered_json AttentionJson(const AttentionReport& report) {
   json["prompt_seconds"] = report.prompt_seconds();
   json["prompt_stored_ratio"] = report.prompt_stored_ratio();
   for (const AttentionSample& sample : report.samples)
-    json["samples"].push_back({sample.seconds, sample.roof_bytes_per_second});
+    json["samples"].push_back({sample.seconds, IfMeasured(roofs, sample.roof_bytes_per_second)});
   return json;
 }
 
 // The columns "stored": how many times as long it takes when all scores go through memory.
-void PrintAttention(const std::vector<AttentionReport>& reports) {
+void PrintAttention(const std::vector<AttentionReport>& reports, bool roofs) {
   std::printf("%6s  %-10s  %10s  %8s  %7s  %7s  %10s  %10s  %6s  %13s  %6s\n", "depth", "kv", "KV bytes",
               "ms", "GB/s", "of roof", "scratch", "scores", "stored", "ms a prompt", "stored");
   for (const AttentionReport& report : reports) {
@@ -105,9 +111,10 @@ void PrintAttention(const std::vector<AttentionReport>& reports) {
       std::printf("%s\n", report.left_out.c_str());
       continue;
     }
-    std::printf("%10s  %8.3f  %7.2f  %7.2f  %10s  %10s  %6.2f  %13.2f  %6.2f\n",
+    const std::string share = roofs ? fmt::format("{:.2f}", report.share_of_roof()) : "-";
+    std::printf("%10s  %8.3f  %7.2f  %7s  %10s  %10s  %6.2f  %13.2f  %6.2f\n",
                 FormatBytes(report.kv_bytes).c_str(), report.seconds() * 1e3, report.bytes_per_second() / 1e9,
-                report.share_of_roof(), FormatBytes(report.scratch_bytes).c_str(),
+                share.c_str(), FormatBytes(report.scratch_bytes).c_str(),
                 FormatBytes(report.score_bytes).c_str(), report.stored_ratio(), report.prompt_seconds() * 1e3,
                 report.prompt_stored_ratio());
   }
@@ -133,10 +140,11 @@ Result<int> RunAttentionBench(BenchFlags flags) {
     json["model"] = opened.model->path();
     json["threads"] = opened.engine->threads();
     json["kernels"] = opened.engine->kernels();
-    for (const AttentionReport& report : reports) json["attention"].push_back(AttentionJson(report));
+    for (const AttentionReport& report : reports)
+      json["attention"].push_back(AttentionJson(report, flags.options.roofs));
     std::cout << json.dump(2) << "\n";
   } else {
-    PrintAttention(reports);
+    PrintAttention(reports, flags.options.roofs);
   }
   return kExitOk;
 }
@@ -193,10 +201,12 @@ Result<int> RunBench(BenchFlags flags) {
     json["io"] = store.io_backend();
     json["pinned_bytes"] = store.pinned_bytes();
     json["streamed_bytes"] = store.streamed_bytes();
-    json["roof_bytes_per_second"] = report.roof_bytes_per_second();
-    json["decode_share_of_roof"] = report.decode_share_of_roof();
+    const bool roofs = flags.options.roofs;
+    json["roof_bytes_per_second"] = IfMeasured(roofs, report.roof_bytes_per_second());
+    json["decode_share_of_roof"] = IfMeasured(roofs, report.decode_share_of_roof());
     for (const BenchSample& sample : report.decode)
-      json["decode_samples"].push_back({sample.tokens_per_second, sample.roof_bytes_per_second});
+      json["decode_samples"].push_back(
+          {sample.tokens_per_second, IfMeasured(roofs, sample.roof_bytes_per_second)});
     for (const BenchSample& sample : report.prefill)
       json["prefill_samples"].push_back(sample.tokens_per_second);
     if (flags.observe.stats) json["stats"] = StatsJson(report.stats, bound);
@@ -215,11 +225,13 @@ Result<int> RunBench(BenchFlags flags) {
                 report.prefill_share_of_peak());
   }
   if (!report.decode.empty()) {
-    std::printf(
-        "decode  %5lld tokens  %8.2f tok/s  %7.2f GB/s of weights; memory reads %.2f GB/s: %.2f of the roof",
-        static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
-        report.decode_bytes_per_second() / kGiga, report.roof_bytes_per_second() / kGiga,
-        report.decode_share_of_roof());
+    std::printf("decode  %5lld tokens  %8.2f tok/s  %7.2f GB/s of weights",
+                static_cast<long long>(flags.options.decode_tokens), report.decode_tokens_per_second(),
+                report.decode_bytes_per_second() / kGiga);
+    if (flags.options.roofs) {
+      std::printf("; memory reads %.2f GB/s: %.2f of the roof", report.roof_bytes_per_second() / kGiga,
+                  report.decode_share_of_roof());
+    }
     if (report.decoding.bytes_read_per_token().value_or(0) > 0) {
       std::printf(", %.2f GB a token from storage", *report.decoding.bytes_read_per_token() / kGiga);
       if (const auto stall = report.decoding.stall_seconds_per_token())

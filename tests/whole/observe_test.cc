@@ -93,6 +93,31 @@ TEST_F(ObserveTest, ChatAndBenchHaveThemToo) {
   EXPECT_THAT(Contents(home_ / "b.json"), HasSubstr("\"pass\""));
 }
 
+TEST_F(ObserveTest, WithoutRoofsNothingIsSaidOfThem) {
+  const std::string model = Save(TinyLlama());
+  std::vector<std::string> decode = {"bench", model, "-p", "0", "-n", "2", "-r", "1", "--no-roof"};
+  std::vector<std::string> attention = {"bench", model, "--attention", "64,96",    "-p",
+                                        "4",     "-r",  "1",           "--no-roof"};
+  const Ran text = Run(decode), table = Run(attention);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(text.out, Not(HasSubstr("of the roof")));
+  EXPECT_THAT(table.out, HasSubstr("q8_0/q4_0"));
+  decode.emplace_back("--json");
+  attention.emplace_back("--json");
+  const auto json = nlohmann::json::parse(Run(decode).out);
+  const auto depths = nlohmann::json::parse(Run(attention).out)["attention"];
+  EXPECT_TRUE(json["decode_share_of_roof"].is_null());
+  ASSERT_EQ(depths.size(), 6u);
+  EXPECT_EQ(depths[0]["depth"], 64);
+  EXPECT_EQ(depths[5]["kv_v"], "q4_0");
+  for (const auto& depth : depths) {
+    EXPECT_GT(depth["seconds"], 0);
+    EXPECT_EQ(depth["prompt_rows"], 4);
+    EXPECT_TRUE(depth["share_of_roof"].is_null());
+  }
+}
+
 TEST_F(ObserveTest, ATraceIsDrawn) {
   const std::string model = Save(TinyLlama());
   for (const char* residency : {"resident", "mmap"}) {
