@@ -2,7 +2,7 @@
 """Speed beside llama.cpp's, or a fork's, on the same files in the same minutes.
 
     bench/peer.py --llama-bench PROGRAM [--model F.gguf … | --shape tinyllama-1.1b --types Q4_K_M,Q8_0] [--prompts 128,512]
-                  [--depths 0,4096] [--kv q8_0] [--tokens 32] [--pairs 7] [--threads 2] [--json]
+                  [--depths 0,4096] [--kv q8_0] [--tokens 32] [--pairs 7] [--threads 2] [--peer-flags "-rtr 1"] [--json]
 
 For each file: reading prompts of each length, and decoding at each depth. The two programs take turns, pair after pair,
 each with the file in memory, so that what else the machine does meets both. Prints for each measure the medians of both in
@@ -13,6 +13,7 @@ PROGRAM is a llama-bench that you built for this machine (a release build; one t
 """
 import argparse
 import json
+import shlex
 import statistics
 import subprocess
 import sys
@@ -39,8 +40,10 @@ def sluice_rate(args, path, prompt, tokens, depth):
 
 
 def peer_rate(args, path, prompt, tokens, depth):
-    report = report_of([args.llama_bench, "-m", path, "-p", str(prompt), "-n", str(tokens), "-d", str(depth), "-r", "1",
-                        "-t", str(args.threads), "-fa", "1", "-ctk", args.kv, "-ctv", args.kv, "-o", "json"])
+    at_depth = ["-d", str(depth)] if depth > 0 else []  # not every fork has it
+    report = report_of([args.llama_bench, "-m", path, "-p", str(prompt), "-n", str(tokens), *at_depth, "-r", "1",
+                        "-t", str(args.threads), "-fa", "1", "-ctk", args.kv, "-ctv", args.kv, "-o", "json",
+                        *shlex.split(args.peer_flags)])
     return float(report[0]["avg_ts"])
 
 
@@ -52,7 +55,7 @@ def paired(args, path, prompt, tokens, depth):
 
 def summary(pairs):
     ratios = [ours / theirs for ours, theirs in pairs]
-    low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     return {"ours": statistics.median(ours for ours, _ in pairs), "theirs": statistics.median(theirs for _, theirs in pairs),
             "ratio": statistics.median(ratios), "ratio_quartiles": [low, high]}
 
@@ -96,6 +99,8 @@ def main():
     parser.add_argument("--kv", default="f16", help="type of keys and values")
     parser.add_argument("--tokens", type=int, default=32, help="decoded in each run")
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--peer-flags", default="",
+                        help='more flags for the other program, e.g. "-rtr 1" (ik_llama.cpp repacks)')
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sluice", default=SLUICE)
     parser.add_argument("--json", action="store_true")
