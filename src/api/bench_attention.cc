@@ -73,9 +73,7 @@ class AttentionAlone {
     }
     return bytes;
   }
-  uint64_t scratch_bytes() const {
-    return ops::AttentionScratch::Bytes(context_.pool->size(), most_group_, config_.k_dim, config_.v_dim);
-  }
+  uint64_t scratch_bytes() const { return ops::AttentionScratch::Bytes(context_.pool->size(), size()); }
   uint64_t score_bytes(int64_t rows) const {
     return static_cast<uint64_t>(rows * most_heads_ * ops::MostTiles(depth_) * kernels::kTileSlots) *
            sizeof(float);
@@ -110,6 +108,7 @@ class AttentionAlone {
     }
   }
 
+  ops::AttentionSize size() const { return {most_group_, config_.k_dim, config_.v_dim, report_.prompt_rows}; }
   int layers() const { return static_cast<int>(config_.layers.size()); }
   const model::LayerConfig& layer(int i) const { return config_.layers[static_cast<size_t>(i)]; }
   int64_t FirstVisible(int i) const {
@@ -137,7 +136,7 @@ class AttentionAlone {
     queries_ = arena_.AllocateArray<float>(q);
     outputs_ = arena_.AllocateArray<float>(out);
     scores_ = arena_.AllocateArray<float>(scores);
-    scratch_ = ops::AttentionScratch(most_group_, config_.k_dim, config_.v_dim, arena_.Allocate(scratch));
+    scratch_ = ops::AttentionScratch(size(), arena_.Allocate(scratch));
     std::ranges::copy(MadeUp(q), queries_.begin());
     return {};
   }

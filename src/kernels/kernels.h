@@ -111,12 +111,35 @@ struct AttentionTileArgs {
   // [heads, 64], only the visible slots: the scores s_i, where they were computed beforehand; null: from q
   // and k.
   float* scores;
-  // A hint, or null: what of another tile will be read right after this one, so that it can be had from memory
-  // meanwhile: its 64 rows of keys, or of values where scores are given to attention_tile.
+  // A hint, or null: what of another tile will be read right after this one, so that it can be had from
+  // memory meanwhile: its 64 rows of keys, or of values where scores are given to attention_tile.
   const std::byte* next = nullptr;
 };
 inline constexpr int kTileSlots = 64;
 using AttentionTileFn = void (*)(const AttentionTileArgs&);
+
+// What one row of queries sees of a tile: slots [first, last), none where they are equal.
+struct VisibleSlots {
+  int first, last;         // 0 ≤ first ≤ last ≤ 64
+  int64_t first_distance;  // as in AttentionTileArgs
+};
+
+// The same tile for the queries of several rows, which see parts of it that may differ: it is read and
+// widened once for all of them. Each row comes to the bits that attention_tile gives it alone; one that sees
+// nothing is left as it is.
+struct AttentionRowsArgs {
+  AttentionTileArgs tile;       // of row 0, without scores; first, last and first_distance are not read
+  int rows;                     // q as below; m, l: [rows, heads]; o: [rows, heads, v_dim]
+  int64_t q_row_stride;         // floats from one row's queries to the next one's
+  const VisibleSlots* visible;  // [rows]
+  float* scratch;               // AttentionRowsScratch(rows · heads, k_dim, v_dim), 64-byte aligned
+  bool new_queries;             // false: those of the call before, which was given the same scratch
+};
+constexpr size_t AttentionRowsScratch(int queries, int k_dim, int v_dim) {
+  const auto whole = [](int n) { return static_cast<size_t>((n + 15) / 16 * 16); };
+  return kTileSlots * (whole(k_dim) + whole(v_dim)) + whole(queries) * whole(k_dim);
+}
+using AttentionRowsFn = void (*)(const AttentionRowsArgs&);
 
 struct Kernels {
   std::string_view name;  // "scalar", "avx2", "avx512vnni", "neon", "dotprod", "i8mm"
@@ -136,6 +159,7 @@ struct Kernels {
 
   // --- attention ---
   AttentionTileFn attention_tile;
+  AttentionRowsFn attention_rows;
   // Only the scores of a tile, into args.scores; nothing is read of v, m, l and o.
   AttentionTileFn attention_scores;
   // o = fma(o, a, chunk · b), n elements: how the outputs of two chunks of positions are merged.

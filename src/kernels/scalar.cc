@@ -34,6 +34,7 @@ constinit const Kernels kScalarKernels = {
     .measure_reach = nullptr,
     .matmul = MakeMatmulTable(),
     .attention_tile = scalar::AttentionTile,
+    .attention_rows = scalar::AttentionRows,
     .attention_scores = scalar::AttentionScores,
     .attention_merge = scalar::AttentionMerge,
     .f32_to_f16 = scalar::F32ToF16Row,

@@ -20,6 +20,7 @@ void MatmulFloat(const MatmulArgs& args);
 
 // scalar_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionRows(const AttentionRowsArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
 void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n);
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/math.h"
+#include "kernels/attention_rows.h"
 #include "kernels/kv_rows.h"
 #include "kernels/lanes.h"
 #include "kernels/scalar.h"
@@ -54,6 +55,8 @@ void AttentionTile(const AttentionTileArgs& args) {
     }
   }
 }
+
+void AttentionRows(const AttentionRowsArgs& args) { AttendRowByRow(AttentionTile, args); }
 
 void AttentionScores(const AttentionTileArgs& args) {
   for (int h = 0; h < args.heads; ++h) {

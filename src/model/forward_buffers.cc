@@ -149,10 +149,9 @@ void ForwardBuffers::AddAttention(const Config& config, const Weights& weights,
   AddFloats(&attended, batch * widths.attended, kAttention, kAttentionOutput);
   const bool joins_whole = options.fusion < Fusion::kAll || AnyNorm(weights, &LayerWeights::post_attn_norm);
   AddFloats(&attention_branch, joins_whole ? batch * config.d_model : 0, kAttentionOutput, kAttentionOutput);
-  Add(ops::AttentionScratch::Bytes(workers_, widths.group, config.k_dim, config.v_dim), kAttention,
-      kAttention, [this, widths, k_dim = config.k_dim, v_dim = config.v_dim](std::span<std::byte> memory) {
-        attention = ops::AttentionScratch(widths.group, k_dim, v_dim, memory);
-      });
+  const ops::AttentionSize size{widths.group, config.k_dim, config.v_dim, batch};
+  Add(ops::AttentionScratch::Bytes(workers_, size), kAttention, kAttention,
+      [this, size](std::span<std::byte> memory) { attention = ops::AttentionScratch(size, memory); });
 }
 
 void ForwardBuffers::AddFeedForward(const Config& config, const Weights& weights,

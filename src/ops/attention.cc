@@ -7,41 +7,29 @@
 
 #include "base/math.h"
 #include "kernels/kv_rows.h"
+#include "ops/attention_spans.h"
 #include "ops/hadamard.h"
 
 namespace sluice::ops {
 
 namespace {
 
-constexpr int64_t kChunkPositions = 512;
-constexpr int64_t kTile = kv::kPagePositions;
-static_assert(kChunkPositions % kTile == 0);
-
 // Rounded to whole cache lines.
 size_t Floats(int heads, int width) {
   return (static_cast<size_t>(heads) * static_cast<size_t>(width) + 15) / 16 * 16;
 }
-size_t StateFloats(int group, int v_dim) { return Floats(group, 2 + v_dim); }
-size_t WorkerFloats(int group, int k_dim, int v_dim) {
-  return 2 * StateFloats(group, v_dim) + AttentionScratch::kQueries * Floats(group, k_dim) +
-         StateFloats(group, kv::kPagePositions);
+size_t StateFloats(const AttentionSize& size) { return Floats(size.rows() * size.group, 2 + size.v_dim); }
+int QueryPlaces(const AttentionSize& size) { return std::max(size.rows(), AttentionScratch::kQueries); }
+size_t QueryFloats(const AttentionSize& size) { return Floats(size.group, size.k_dim); }
+size_t TileFloats(const AttentionSize& size) { return Floats(size.group, 2 + kv::kPagePositions); }
+size_t SharedFloats(const AttentionSize& size) {
+  if (size.rows() == 1) return 0;
+  return kernels::AttentionRowsScratch(size.rows() * size.group, size.k_dim, size.v_dim);
 }
-
-// Query heads [first_head, first_head + heads) of one row, which share a KV head.
-struct Query {
-  const AttentionRow* row;
-  int64_t index;  // of the row in the batch
-  const float* q;
-  int first_head;
-  int heads;
-};
-
-// Visible slots [first, last), and the query that looks at them: what it is and where it stands.
-struct Span {
-  int64_t first, last;
-  const float* q;
-  int64_t position;
-};
+size_t WorkerFloats(const AttentionSize& size) {
+  return 2 * StateFloats(size) + static_cast<size_t>(QueryPlaces(size)) * QueryFloats(size) +
+         TileFloats(size) + SharedFloats(size);
+}
 
 void Reset(const AttentionScratch::State& state, int heads, int v_dim) {
   std::fill_n(state.m, heads, -std::numeric_limits<float>::infinity());
@@ -95,16 +83,6 @@ kernels::AttentionTileArgs TileArgs(const AttentionSpec& spec, kv::Cache& cache,
           .next = next};
 }
 
-// Calls fn(first, last) for the parts of [first, last) that lie in one tile.
-template <typename F>
-void ForEachTile(int64_t first, int64_t last, F&& fn) {
-  for (int64_t from = first; from < last;) {
-    const int64_t to = std::min(last, (from / kTile + 1) * kTile);
-    fn(from, to);
-    from = to;
-  }
-}
-
 // merged ← merged ⊕ chunk, both relative to their own maximum.
 void Merge(const kernels::Kernels& kernels, const AttentionScratch::State& merged,
            const AttentionScratch::State& chunk, int heads, int v_dim) {
@@ -118,124 +96,6 @@ void Merge(const kernels::Kernels& kernels, const AttentionScratch::State& merge
   }
 }
 
-// What a query sees, by ascending slots.
-struct Spans {
-  std::array<Span, AttentionScratch::kQueries> span;
-  int count = 0;
-  std::span<const Span> all() const { return std::span(span).first(static_cast<size_t>(count)); }
-  void Add(int64_t first, int64_t last, const float* q, int64_t position) {
-    if (first < last) span[static_cast<size_t>(count++)] = {first, last, q, position};
-  }
-};
-
-// The versions of one query that its spans need, made in the scratch: turned, and rotated where keys are.
-class Queries {
- public:
-  Queries(const AttentionScratch& scratch, int worker, const AttentionSpec& spec, const kv::Cache& cache,
-          const Query& query)
-      : scratch_(scratch), worker_(worker), spec_(spec), rotates_(cache.rotates_keys()), query_(query) {}
-
-  const float* AsItIs() { return rotates_ ? Rotate(Copy(query_.q)) : query_.q; }
-  // Turned back, and then forth by a lap if `lap`.
-  const float* Back(bool lap) {
-    if (spec_.turns.turn == nullptr) return AsItIs();
-    const Turns& turns = spec_.turns;
-    float* const q = Copy(query_.q);
-    Turn(q, turns.back_cos + query_.index * turns.pairs, turns.back_sin + query_.index * turns.pairs);
-    if (lap) Turn(q, turns.lap_cos, turns.lap_sin);
-    return rotates_ ? Rotate(q) : q;
-  }
-  const float* ByALap() {
-    if (spec_.turns.turn == nullptr) return AsItIs();
-    float* const q = Copy(query_.q);
-    Turn(q, spec_.turns.lap_cos, spec_.turns.lap_sin);
-    return rotates_ ? Rotate(q) : q;
-  }
-
- private:
-  float* Copy(const float* q) {
-    float* const copy = scratch_.query(worker_, used_++);
-    std::copy_n(q, query_.heads * spec_.k_dim, copy);
-    return copy;
-  }
-  void Turn(float* q, const float* cos, const float* sin) {
-    for (int h = 0; h < query_.heads; ++h) spec_.turns.turn(q + h * spec_.k_dim, cos, sin, spec_.turns.pairs);
-  }
-  float* Rotate(float* q) {
-    for (int h = 0; h < query_.heads; ++h) Hadamard(q + h * spec_.k_dim, spec_.k_dim);
-    return q;
-  }
-
-  const AttentionScratch& scratch_;
-  const int worker_;
-  const AttentionSpec& spec_;
-  const bool rotates_;
-  const Query& query_;
-  int used_ = 0;
-};
-
-// kHeavy: the slots of a layer by laps (kv/heavy_set.h). Its own lap and the one before a query sees at true
-// distances, those before them as if two laps lay between.
-Spans HeavySpans(const AttentionSpec& spec, const kv::Cache& cache, const Query& query, Queries& queries) {
-  const kv::Sequence& sequence = *query.row->sequence;
-  const int64_t position = query.row->position;
-  const int64_t end = sequence.slot(position) + 1;
-  const int64_t lap = cache.heavy().lap();
-  const int64_t own = position / lap;
-  Spans spans;
-  if (own < 2) {
-    spans.Add(0, end, queries.AsItIs(), position);
-    return spans;
-  }
-  const std::span<const int32_t> positions =
-      sequence.set().positions(spec.layer).first(static_cast<size_t>(end));
-  const auto slot_of = [&](int64_t first_position) {
-    return std::ranges::lower_bound(positions, static_cast<int32_t>(first_position)) - positions.begin();
-  };
-  const int64_t first_lap = slot_of(lap), previous = slot_of((own - 1) * lap), newest = slot_of(own * lap);
-  spans.Add(0, first_lap, queries.Back(false), position);
-  if (own > 2) spans.Add(first_lap, previous, queries.Back(true), position);
-  spans.Add(previous, newest, queries.ByALap(), position);
-  spans.Add(newest, end, queries.AsItIs(), position);
-  return spans;
-}
-
-Spans SpansOf(const AttentionSpec& spec, const kv::Cache& cache, const Query& query, Queries& queries) {
-  if (query.row->sequence->keeps_heavy()) return HeavySpans(spec, cache, query, queries);
-  const int64_t position = query.row->position;
-  const int64_t first = spec.view.window > 0 ? std::max<int64_t>(0, position + 1 - spec.view.window) : 0;
-  Spans spans;
-  if (first <= spec.view.sinks) {
-    spans.Add(0, position + 1, queries.AsItIs(), position);
-  } else {
-    if (spec.view.sinks > 0)
-      spans.Add(0, spec.view.sinks, queries.Back(false), SinkView(spec.view, position));
-    spans.Add(first, position + 1, queries.AsItIs(), position);
-  }
-  return spans;
-}
-
-// What a query sees, in the order in which it is worked on: chunk by chunk, within it span by span, tile by
-// tile. Calls begin(chunk) for each chunk with something to see, counted from 0, tile(span, first, last) for
-// what it sees of each tile, and end(chunk).
-template <typename Begin, typename Tile, typename End>
-void WalkSpans(std::span<const Span> spans, Begin&& begin, Tile&& tile, End&& end) {
-  const int64_t first = spans.front().first / kChunkPositions * kChunkPositions;
-  int chunk = 0;
-  for (int64_t start = first; start < spans.back().last; start += kChunkPositions) {
-    bool seen = false;
-    for (const Span& span : spans) {
-      const int64_t from = std::max(span.first, start);
-      const int64_t to = std::min(span.last, start + kChunkPositions);
-      if (from >= to) continue;
-      if (!seen) begin(chunk);
-      seen = true;
-      ForEachTile(from, to, [&](int64_t a, int64_t b) { tile(span, a, b); });
-    }
-    if (seen) end(chunk++);
-  }
-}
-
 // Where the scores of a query begin (AttentionSpec::scores), and of how many floats a tile's are.
 float* ScoresOf(const AttentionSpec& spec, const Query& query) {
   return spec.scores + (query.index * spec.n_heads + query.first_head) * spec.score_tiles * kTile;
@@ -245,8 +105,7 @@ int64_t TileScores(const Query& query) { return query.heads * kTile; }
 // The first of two passes: a query's scores, to memory.
 void ScoreQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
                 const AttentionSpec& spec, kv::Cache& cache, const Query& query) {
-  Queries queries(scratch, worker, spec, cache, query);
-  const Spans spans = SpansOf(spec, cache, query, queries);
+  const Spans spans = SpansOf(spec, cache, query, scratch, worker);
   float* scores = ScoresOf(spec, query);
   const auto tile = [&](const Span& span, int64_t first, int64_t last) {
     context.kernels->attention_scores(
@@ -257,27 +116,28 @@ void ScoreQuery(const runtime::Context& context, const AttentionScratch& scratch
   WalkSpans(spans.all(), nothing, tile, nothing);
 }
 
-// All of a query's attention, or what follows ScoreQuery.
-void AttendQuery(const runtime::Context& context, const AttentionScratch& scratch, int worker,
-                 const AttentionSpec& spec, kv::Cache& cache, const Query& query, float* out) {
-  Queries queries(scratch, worker, spec, cache, query);
-  const Spans spans = SpansOf(spec, cache, query, queries);
-  const AttentionScratch::State total = scratch.merged(worker);
-  AttentionScratch::State state = total;
-  float* scores = spec.scores == nullptr ? nullptr : ScoresOf(spec, query);
-  const auto begin = [&](int chunk) {
-    state = chunk == 0 ? total : scratch.chunk(worker);
-    Reset(state, query.heads, spec.v_dim);
-  };
-  const auto tile = [&](const Span& span, int64_t first, int64_t last) {
-    const TileOptions options{.scores = scores, .only_values = scores != nullptr};
-    context.kernels->attention_tile(TileArgs(spec, cache, query, span, first, last, state, options));
-    if (scores != nullptr) scores += TileScores(query);
-  };
-  const auto end = [&](int chunk) {
-    if (chunk > 0) Merge(*context.kernels, total, state, query.heads, spec.v_dim);
-  };
-  WalkSpans(spans.all(), begin, tile, end);
+// One tile of several rows, whose first slot is `start`.
+void AttendTile(const runtime::Context& context, const BlockSpans& spans, int rows,
+                const kernels::AttentionTileArgs& tile, int64_t start, float* scratch, bool new_queries) {
+  std::array<kernels::VisibleSlots, AttentionSize::kMostRows> visible;
+  for (int r = 0; r < rows; ++r) {
+    const Span& span = spans.row[static_cast<size_t>(r)];
+    const int64_t first = std::clamp<int64_t>(span.first - start, 0, kTile);
+    const int64_t last = std::clamp<int64_t>(span.last - start, first, kTile);
+    visible[static_cast<size_t>(r)] = {static_cast<int>(first), static_cast<int>(last),
+                                       start + first - span.position};
+  }
+  context.kernels->attention_rows({.tile = tile,
+                                   .rows = rows,
+                                   .q_row_stride = spans.q_stride,
+                                   .visible = visible.data(),
+                                   .scratch = scratch,
+                                   .new_queries = new_queries});
+}
+
+// What has been summed up of a query → its output.
+void Finish(const AttentionSpec& spec, const kv::Cache& cache, const Query& query,
+            const AttentionScratch::State& total, float* out) {
   for (int h = 0; h < query.heads; ++h) {
     const float inverse = 1.0f / total.l[h];
     if (spec.weights != nullptr) {
@@ -291,65 +151,112 @@ void AttendQuery(const runtime::Context& context, const AttentionScratch& scratc
   }
 }
 
-}  // namespace
-
-uint64_t AttentionScratch::Bytes(int workers, int group, int k_dim, int v_dim) {
-  return static_cast<uint64_t>(workers) * WorkerFloats(group, k_dim, v_dim) * sizeof(float);
+// All of a block's attention, or what follows ScoreQuery.
+void AttendBlock(const runtime::Context& context, const AttentionScratch& scratch, int worker,
+                 const AttentionSpec& spec, kv::Cache& cache, const Block& block, float* out) {
+  BlockSpans spans;
+  MakeSpans(spec, cache, block, scratch, worker, spans);
+  const AttentionScratch::State total = scratch.merged(worker);
+  AttentionScratch::State state = total;
+  float* scores = spec.scores == nullptr ? nullptr : ScoresOf(spec, block.first);
+  bool new_queries = true;
+  const auto begin = [&](int chunk) {
+    state = chunk == 0 ? total : scratch.chunk(worker);
+    Reset(state, block.queries(), spec.v_dim);
+  };
+  const auto tile = [&](const Span& span, int64_t first, int64_t last) {
+    const TileOptions options{.scores = scores, .only_values = scores != nullptr};
+    const auto args = TileArgs(spec, cache, block.first, span, first, last, state, options);
+    if (block.rows > 1) {
+      AttendTile(context, spans, block.rows, args, first / kTile * kTile, scratch.shared(worker),
+                 new_queries);
+    } else {
+      context.kernels->attention_tile(args);
+    }
+    new_queries = false;
+    if (scores != nullptr) scores += TileScores(block.first);
+  };
+  const auto end = [&](int chunk) {
+    if (chunk > 0) Merge(*context.kernels, total, state, block.queries(), spec.v_dim);
+  };
+  WalkSpans(spans.all.all(), begin, tile, end);
+  for (int r = 0; r < block.rows; ++r) {
+    const Query query = block.row(spec, r);
+    const int done = r * query.heads;
+    Finish(spec, cache, query, {total.m + done, total.l + done, total.o + done * spec.v_dim},
+           out + (query.index * spec.n_heads + query.first_head) * spec.v_dim);
+  }
 }
 
-AttentionScratch::AttentionScratch(int group, int k_dim, int v_dim, std::span<std::byte> memory)
-    : group_(group),
-      state_floats_(StateFloats(group, v_dim)),
-      query_floats_(Floats(group, k_dim)),
-      worker_floats_(WorkerFloats(group, k_dim, v_dim)),
-      floats_(reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)) {}
+}  // namespace
+
+uint64_t AttentionScratch::Bytes(int workers, const AttentionSize& size) {
+  return static_cast<uint64_t>(workers) * WorkerFloats(size) * sizeof(float);
+}
+
+AttentionScratch::AttentionScratch(const AttentionSize& size, std::span<std::byte> memory)
+    : size_(size), floats_(reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)) {}
 
 AttentionScratch::State AttentionScratch::At(int worker, int which) const {
-  float* base = floats_.data() + static_cast<size_t>(worker) * worker_floats_ +
-                static_cast<size_t>(which) * state_floats_;
-  return {base, base + group_, base + 2 * group_};
+  float* const base = floats_.data() + static_cast<size_t>(worker) * WorkerFloats(size_) +
+                      static_cast<size_t>(which) * StateFloats(size_);
+  const int queries = size_.rows() * size_.group;
+  return {base, base + queries, base + 2 * queries};
 }
 
 float* AttentionScratch::query(int worker, int which) const {
-  return At(worker, 2).m + static_cast<size_t>(which) * query_floats_;
+  return At(worker, 2).m + static_cast<size_t>(which) * QueryFloats(size_);
 }
 
 AttentionScratch::State AttentionScratch::tile(int worker) const {
-  float* const base = query(worker, kQueries);
-  return {base, base + group_, base + 2 * group_};
+  float* const base = query(worker, QueryPlaces(size_));
+  return {base, base + size_.group, base + 2 * size_.group};
+}
+
+float* AttentionScratch::shared(int worker) const {
+  return size_.rows() == 1 ? nullptr : tile(worker).m + TileFloats(size_);
 }
 
 void Attention(const runtime::Context& context, const AttentionScratch& scratch, const AttentionSpec& spec,
                kv::Cache& cache, std::span<const AttentionRow> rows, const float* q, float* out) {
-  // A work item is one row and the query heads of one KV head, so that its keys and values are read once.
-  // With fewer items than workers, groups are halved.
-  const int group = spec.n_heads / spec.n_kv_heads;
-  int heads_per_item = group;
-  while (heads_per_item % 2 == 0 &&
-         static_cast<int64_t>(rows.size()) * (spec.n_heads / heads_per_item) < context.pool->size()) {
-    heads_per_item /= 2;
-  }
-  const int64_t items_per_row = spec.n_heads / heads_per_item;
-  const auto for_each_query = [&](auto&& fn) {
-    context.pool->ParallelFor(
-        static_cast<int64_t>(rows.size()) * items_per_row, 1, [&](int64_t item, int64_t, int worker) {
-          const int64_t r = item / items_per_row;
-          const int first_head = static_cast<int>(item % items_per_row) * heads_per_item;
-          fn(Query{.row = &rows[static_cast<size_t>(r)],
-                   .index = r,
-                   .q = q + (r * spec.n_heads + first_head) * spec.k_dim,
-                   .first_head = first_head,
-                   .heads = heads_per_item},
-             worker);
-        });
+  // A work item is some rows and the query heads of one KV head, so that its keys and values are read once
+  // for them. With fewer items than workers, rows and then groups are halved.
+  const auto batch = static_cast<int64_t>(rows.size());
+  int heads_per_item = spec.n_heads / spec.n_kv_heads;
+  int64_t rows_per_item = spec.scores != nullptr ? 1 : scratch.size().rows();
+  const auto stretches = [&] { return (batch + rows_per_item - 1) / rows_per_item; };
+  const auto too_few = [&] { return stretches() * (spec.n_heads / heads_per_item) < context.pool->size(); };
+  while (rows_per_item > 1 && too_few()) rows_per_item = (rows_per_item + 1) / 2;
+  while (heads_per_item % 2 == 0 && too_few()) heads_per_item /= 2;
+  const int64_t heads_per_row = spec.n_heads / heads_per_item;
+  // Calls fn(query, row after the item's last, worker), with the query of its first row.
+  const auto for_each_item = [&](auto&& fn) {
+    context.pool->ParallelFor(stretches() * heads_per_row, 1, [&](int64_t item, int64_t, int worker) {
+      // A worker's items are neighbours: they see the same keys and values, as long as those of one KV head.
+      const int64_t r = item % stretches() * rows_per_item;
+      const int first_head = static_cast<int>(item / stretches()) * heads_per_item;
+      fn(Query{.row = &rows[static_cast<size_t>(r)],
+               .index = r,
+               .q = q + (r * spec.n_heads + first_head) * spec.k_dim,
+               .first_head = first_head,
+               .heads = heads_per_item},
+         std::min(batch, r + rows_per_item), worker);
+    });
   };
   if (spec.scores != nullptr) {
-    for_each_query(
-        [&](const Query& query, int worker) { ScoreQuery(context, scratch, worker, spec, cache, query); });
+    for_each_item([&](const Query& query, int64_t, int worker) {
+      ScoreQuery(context, scratch, worker, spec, cache, query);
+    });
   }
-  for_each_query([&](const Query& query, int worker) {
-    AttendQuery(context, scratch, worker, spec, cache, query,
-                out + (query.index * spec.n_heads + query.first_head) * spec.v_dim);
+  for_each_item([&](const Query& query, int64_t end, int worker) {
+    Block block{query, 0};
+    for (; block.first.index < end; block = {block.row(spec, block.rows), 0}) {
+      const int64_t first = block.first.index;
+      do ++block.rows;
+      while (first + block.rows < end && SeeAlike(spec, cache, rows[static_cast<size_t>(first)],
+                                                  rows[static_cast<size_t>(first + block.rows)]));
+      AttendBlock(context, scratch, worker, spec, cache, block, out);
+    }
   });
 }
 
@@ -368,8 +275,7 @@ constexpr Identity kIdentity;
 void AddRowScores(const runtime::Context& context, const AttentionScratch& scratch, int worker,
                   const AttentionSpec& spec, kv::Cache& cache, const Query& query, int64_t tile,
                   std::span<float> scores) {
-  Queries queries(scratch, worker, spec, cache, query);
-  const Spans spans = SpansOf(spec, cache, query, queries);
+  const Spans spans = SpansOf(spec, cache, query, scratch, worker);
   const AttentionScratch::State state = scratch.tile(worker);
   const float* const weights = spec.weights + (query.index * spec.n_heads + query.first_head) * 2;
   Reset(state, query.heads, kTile);

@@ -64,31 +64,49 @@ struct AttentionRow {
   int64_t position;
 };
 
-// Per-worker scratch, planned for a model's largest head group.
+// What a model's attention needs scratch for.
+struct AttentionSize {
+  int group = 1;  // the most query heads that share a KV head
+  int k_dim = 0;  // the largest heads
+  int v_dim = 0;
+  int64_t max_rows = 1;  // the most rows of a batch
+
+  // Rows of a batch that a worker takes at once, so that they share what is read of the cache: those of about
+  // 64 queries. With more, what a tile costs but once is little already, and their outputs outgrow the
+  // caches.
+  int rows() const { return static_cast<int>(std::clamp<int64_t>(max_rows, 1, std::max(1, 64 / group))); }
+  static constexpr int kMostRows = 64;
+};
+
+// Per-worker scratch.
 class AttentionScratch {
  public:
-  // group: the most query heads that share a KV head; k_dim, v_dim: the largest heads.
-  static uint64_t Bytes(int workers, int group, int k_dim, int v_dim);
+  static uint64_t Bytes(int workers, const AttentionSize& size);
   AttentionScratch() = default;
   // `memory`: Bytes(…), aligned to a cache line; outlives this.
-  AttentionScratch(int group, int k_dim, int v_dim, std::span<std::byte> memory);
+  AttentionScratch(const AttentionSize& size, std::span<std::byte> memory);
 
+  const AttentionSize& size() const { return size_; }
   struct State {
-    float* m;  // [group]
-    float* l;  // [group]
-    float* o;  // [group, v_dim]
+    float* m;  // [rows, group]
+    float* l;  // [rows, group]
+    float* o;  // [rows, group, v_dim]
   };
   State chunk(int worker) const { return At(worker, 0); }
   State merged(int worker) const { return At(worker, 1); }
+  // Places for one row's queries, turned or rotated: [group, k_dim] each, query_floats() from one to the
+  // next. There are as many as rows, and at least kQueries, the most that one row may need.
   static constexpr int kQueries = 4;
-  float* query(int worker, int which) const;  // [group, k_dim], which < kQueries
+  float* query(int worker, int which) const;
+  int64_t query_floats() const;
+  // AttentionRowsArgs::scratch; null where a worker takes one row only.
+  float* shared(int worker) const;
   // State in which one tile's weights are found, o: [group, 64].
   State tile(int worker) const;
 
  private:
   State At(int worker, int which) const;
-  int group_ = 0;
-  size_t state_floats_ = 0, query_floats_ = 0, worker_floats_ = 0;
+  AttentionSize size_;
   std::span<float> floats_;
 };
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <span>
 
 #include "kernels/kv_rows.h"
 #include "kernels/support.h"
@@ -193,6 +195,142 @@ TEST_P(AttentionTest, RowsNeedNotTouch) {
   }
 }
 
+// The queries of several rows and what they see of a tile.
+struct TileOfRows {
+  TileOfRows(KvType k_type, KvType v_type, int row_count, const Shape& shape)
+      : rows(row_count), heads(shape.heads), tile(k_type, v_type, Of(shape, rows * shape.heads)) {
+    scratch.assign(AttentionRowsScratch(rows * heads, shape.k_dim, shape.v_dim) + 16,
+                   std::numeric_limits<float>::quiet_NaN());
+  }
+  static Shape Of(Shape shape, int queries) {
+    shape.heads = queries;
+    return shape;
+  }
+
+  AttentionTileArgs Args() {
+    AttentionTileArgs args = tile.Args(0, kTileSlots, nullptr);
+    args.heads = heads;
+    return args;
+  }
+  void Run(const Kernels& kernels, const std::vector<VisibleSlots>& visible, bool new_queries) {
+    void* aligned = scratch.data();
+    size_t room = scratch.size() * sizeof(float);
+    std::align(64, 1, aligned, room);
+    kernels.attention_rows({.tile = Args(),
+                            .rows = rows,
+                            .q_row_stride = int64_t{heads} * tile.shape.k_dim,
+                            .visible = visible.data(),
+                            .scratch = static_cast<float*>(aligned),
+                            .new_queries = new_queries});
+  }
+  void RunRowByRow(const Kernels& kernels, const std::vector<VisibleSlots>& visible) {
+    for (int r = 0; r < rows; ++r) {
+      AttentionTileArgs args = Args();
+      const VisibleSlots& of_row = visible[static_cast<size_t>(r)];
+      if (of_row.first == of_row.last) continue;
+      args.first = of_row.first;
+      args.last = of_row.last;
+      args.first_distance = of_row.first_distance;
+      const int64_t before = int64_t{r} * heads;
+      args.q += before * args.k_dim;
+      args.m += before;
+      args.l += before;
+      args.o += before * args.v_dim;
+      kernels.attention_tile(args);
+    }
+  }
+
+  int rows, heads;
+  Tile tile;
+  std::vector<float> scratch;
+};
+
+// What rows at consecutive positions see of a tile, the first of them up to `last`: with the whole past
+// before them, or with so many slots.
+std::vector<VisibleSlots> SeenByRows(int rows, int last, int window) {
+  std::vector<VisibleSlots> visible;
+  for (int r = 0; r < rows; ++r) {
+    const int to = std::clamp(last + r, 0, kTileSlots);
+    const int from = window == 0 ? 0 : std::clamp(last + r - window, 0, to);
+    visible.push_back({from, to, from - (last + r - 1)});
+  }
+  return visible;
+}
+
+class AttentionRowsTest : public AttentionTest {
+ protected:
+  // Twice, the second time with the queries that are there.
+  void ExpectSameAsRowByRow(int rows, const Shape& shape, const std::vector<VisibleSlots>& visible,
+                            std::span<const std::pair<KvType, KvType>> types) {
+    for (const auto& [k_type, v_type] : types) {
+      SCOPED_TRACE(fmt::format("keys {}, values {}", Name(k_type), Name(v_type)));
+      TileOfRows expected(k_type, v_type, rows, shape), found = expected;
+      const std::vector<VisibleSlots> whole(static_cast<size_t>(rows), {0, kTileSlots, -200});
+      for (const bool edge : {false, true}) {
+        expected.RunRowByRow(*GetParam().kernels, edge ? visible : whole);
+        found.Run(*GetParam().kernels, edge ? visible : whole, !edge);
+        ASSERT_EQ(FirstDifference(expected.tile.m, found.tile.m), -1);
+        ASSERT_EQ(FirstDifference(expected.tile.l, found.tile.l), -1);
+        ASSERT_EQ(FirstDifference(expected.tile.o, found.tile.o), -1);
+      }
+    }
+  }
+};
+
+TEST_P(AttentionRowsTest, EveryShape) {
+  const std::pair<KvType, KvType> types[] = {
+      {KvType::kF16, KvType::kF16}, {KvType::kQ8_0, KvType::kQ4_0}, {KvType::kQ5_0, KvType::kF32}};
+  for (const int rows : {1, 2, 3, 5, 8, 17, 64}) {
+    for (const int heads : {1, 2, 4, 8}) {
+      for (const auto& [k_dim, v_dim] :
+           {std::pair{32, 32}, {64, 64}, {80, 80}, {128, 128}, {72, 40}, {33, 129}}) {
+        for (const auto& [last, window] : {std::pair{1, 0}, {-3, 0}, {60, 0}, {40, 20}, {64, 63}}) {
+          ASSERT_NO_FATAL_FAILURE(
+              ExpectSameAsRowByRow(rows, {heads, k_dim, v_dim, 0, 64}, SeenByRows(rows, last, window), types))
+              << rows << " rows, " << heads << " heads, " << k_dim << " × " << v_dim << ", last " << last
+              << ", window " << window;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionRowsTest, EveryPairOfTypesAndKindOfNumber) {
+  for (const InputKind kind : kInputKinds) {
+    for (const float softcap : {0.0f, 20.0f}) {
+      for (const bool alibi : {false, true}) {
+        ASSERT_NO_FATAL_FAILURE(ExpectSameAsRowByRow(9, {3, 64, 48, 0, 64, softcap, alibi, kind},
+                                                     SeenByRows(9, 57, 30), TypePairs()))
+            << "input " << static_cast<int>(kind) << ", softcap " << softcap << ", alibi " << alibi;
+      }
+    }
+  }
+}
+
+// What some of the rows don't see is of no consequence to them, be it NaN.
+TEST_P(AttentionRowsTest, WhatOthersSeeIsNotRead) {
+  constexpr int kRows = 12, kLast = 50;
+  const Shape shape{2, 64, 64, 0, 64};
+  for (const auto& [k_type, v_type] : TypePairs()) {
+    SCOPED_TRACE(fmt::format("keys {}, values {}", Name(k_type), Name(v_type)));
+    TileOfRows plain(k_type, v_type, kRows, shape), poisoned = plain;
+    for (std::vector<std::byte>* rows : {&poisoned.tile.k, &poisoned.tile.v}) {
+      const size_t bytes = rows->size() / kTileSlots;
+      std::fill(rows->begin() + static_cast<ptrdiff_t>((kLast + 3) * bytes), rows->end(), std::byte{0xff});
+    }
+    plain.Run(*GetParam().kernels, SeenByRows(kRows, kLast, 0), true);
+    poisoned.Run(*GetParam().kernels, SeenByRows(kRows, kLast, 0), true);
+    for (size_t query = 0; query < kRows * 2; ++query) {
+      const bool sees_poison = query / 2 > 3;
+      EXPECT_EQ(std::isnan(poisoned.tile.l[query]), sees_poison) << query;
+      if (sees_poison) continue;
+      EXPECT_EQ(poisoned.tile.l[query], plain.tile.l[query]) << query;
+      for (size_t i = query * 64; i < (query + 1) * 64; ++i)
+        EXPECT_EQ(poisoned.tile.o[i], plain.tile.o[i]) << query;
+    }
+  }
+}
+
 TEST_P(AttentionTest, MergeIsThatOfScalar) {
   for (const InputKind kind : kInputKinds) {
     for (const int64_t n : {1, 7, 8, 64, 100, 129}) {
@@ -208,6 +346,9 @@ TEST_P(AttentionTest, MergeIsThatOfScalar) {
 INSTANTIATE_TEST_SUITE_P(Tables, AttentionTest, testing::ValuesIn(TestedTables()),
                          [](const auto& test) { return TableName(test.param); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionTest);
+INSTANTIATE_TEST_SUITE_P(Tables, AttentionRowsTest, testing::ValuesIn(TestedTables()),
+                         [](const auto& test) { return TableName(test.param); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionRowsTest);
 
 // Two tiles of one softmax, in double.
 TEST(ScalarAttention, AgreesWithDoubles) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <random>
 
@@ -51,16 +52,16 @@ TEST_P(AttentionTest, EqualsTheFormulaAndDoesNotDependOnWorkers) {
   const size_t out_width = static_cast<size_t>(s.n_heads * s.v_dim);
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.k_dim));
 
+  const AttentionSize size{s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim, 3};
   std::vector<float> first;
   for (const int threads : {1, 2, 3}) {
     parallel::ThreadPool pool(threads);
     runtime::Context context{
         .kernels = &kernels::BestKernels(platform::DetectCpuFeatures()), .pool = &pool, .ledger = &ledger};
-    auto arena = memory::Arena::Create(
-        AttentionScratch::Bytes(threads, s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim) + 64,
-        memory::Account::kActivations, ledger);
+    auto arena = memory::Arena::Create(AttentionScratch::Bytes(threads, size) + 64,
+                                       memory::Account::kActivations, ledger);
     ASSERT_TRUE(arena);
-    const AttentionScratch scratch(s.n_heads / s.n_kv_heads, s.k_dim, s.v_dim, arena->bytes());
+    const AttentionScratch scratch(size, arena->bytes());
     for (int64_t p = 0; p < s.length; ++p)
       StoreKeyValue(context, **cache, 0, {&sequence, p}, k.data() + p * s.n_kv_heads * s.k_dim,
                     v.data() + p * s.n_kv_heads * s.v_dim);
@@ -134,9 +135,10 @@ class QuantisedTest : public testing::TestWithParam<std::pair<int, int>> {
     parallel::ThreadPool pool(threads);
     const runtime::Context context{
         .kernels = &kernels::BestKernels(platform::DetectCpuFeatures()), .pool = &pool, .ledger = &ledger};
-    auto arena = memory::Arena::Create(AttentionScratch::Bytes(threads, kHeads / kKvHeads, k_dim, v_dim) + 64,
+    const AttentionSize size{kHeads / kKvHeads, k_dim, v_dim};
+    auto arena = memory::Arena::Create(AttentionScratch::Bytes(threads, size) + 64,
                                        memory::Account::kActivations, ledger);
-    const AttentionScratch scratch(kHeads / kKvHeads, k_dim, v_dim, arena->bytes());
+    const AttentionScratch scratch(size, arena->bytes());
     std::vector<float> k = Random(static_cast<size_t>(kLength * kKvHeads * k_dim), 1);
     std::vector<float> v = Random(static_cast<size_t>(kLength * kKvHeads * v_dim), 2);
     for (size_t i = 0; i < v.size(); ++i)
@@ -179,6 +181,127 @@ INSTANTIATE_TEST_SUITE_P(HeadSizes, QuantisedTest,
                          testing::Values(std::pair{40, 40}, std::pair{64, 64}, std::pair{80, 80},
                                          std::pair{96, 96}, std::pair{100, 100}, std::pair{112, 112},
                                          std::pair{192, 128}, std::pair{256, 256}, std::pair{80, 100}));
+
+// Rows of a prompt together give each the bits that it has alone.
+class PromptTest : public testing::TestWithParam<int> {  // query heads of a KV head
+ protected:
+  static constexpr int kKvHeads = 2;
+  static constexpr int64_t kLength = 560;  // the last 64 rows see two chunks or, some of them, one
+  static constexpr kv::Cache::View kViews[] = {
+      {}, {.window = 100}, {.window = 30}, {.window = 500, .sinks = 5}};
+
+  struct Layer {
+    kv::KvType k_type, v_type;
+    int dim;
+    kv::Cache::View view;
+  };
+
+  // Counts what is shared.
+  static inline std::atomic<int64_t> shared_tiles = 0;
+  static kernels::Kernels CountingKernels() {
+    kernels::Kernels kernels = Best();
+    kernels.attention_rows = [](const kernels::AttentionRowsArgs& args) {
+      ++shared_tiles;
+      Best().attention_rows(args);
+    };
+    return kernels;
+  }
+  static const kernels::Kernels& Best() { return kernels::BestKernels(platform::DetectCpuFeatures()); }
+
+  void ExpectSameAsAlone(const Layer& layer) {
+    const int heads = GetParam() * kKvHeads;
+    memory::Ledger ledger(uint64_t{1} << 30);
+    const auto cache = kv::Cache::Create({.layers = {{kKvHeads, layer.dim, layer.dim}},
+                                          .k_type = layer.k_type,
+                                          .v_type = layer.v_type,
+                                          .rotate = layer.k_type == kv::KvType::kQ4_0,
+                                          .context_length = kLength,
+                                          .n_sequences = 2},
+                                         ledger);
+    ASSERT_TRUE(cache);
+    kv::Sequence a(**cache), b(**cache);
+    parallel::ThreadPool alone_pool(1), pool(2);
+    const kernels::Kernels counting = CountingKernels();
+    const runtime::Context alone{.kernels = &Best(), .pool = &alone_pool, .ledger = &ledger};
+    const runtime::Context together{.kernels = &counting, .pool = &pool, .ledger = &ledger};
+    const auto per_position = static_cast<size_t>(kKvHeads * layer.dim);
+    const std::vector<float> stored = Random(2 * kLength * per_position, 1);
+    for (kv::Sequence* sequence : {&a, &b}) {
+      ASSERT_TRUE(sequence->Append(kLength));
+      for (int64_t p = 0; p < kLength; ++p) {
+        const float* const x = stored.data() + static_cast<size_t>(2 * p + (sequence == &b)) * per_position;
+        StoreKeyValue(alone, **cache, 0, {sequence, p}, x, x);
+      }
+    }
+    const auto width = static_cast<size_t>(heads * layer.dim);
+    std::vector<AttentionRow> rows;  // the newest of one sequence, then of the other
+    for (int64_t p = kLength - 64; p < kLength; ++p) rows.push_back({&a, p});
+    for (int64_t p = kLength - 3; p < kLength; ++p) rows.push_back({&b, p});
+    const std::vector<float> q = Random(rows.size() * width, 3);
+    // Sinks are seen from elsewhere: the query is turned.
+    const std::vector<float> back = Random(rows.size() * 4, 4), other = Random(rows.size() * 4, 5);
+    const Turns turns{
+        .turn = Best().rope_half, .pairs = 4, .back_cos = back.data(), .back_sin = other.data()};
+    const AttentionSpec spec{.layer = 0,
+                             .n_heads = heads,
+                             .n_kv_heads = kKvHeads,
+                             .k_dim = layer.dim,
+                             .v_dim = layer.dim,
+                             .view = layer.view,
+                             .scale = 0.2f,
+                             .turns = turns};
+    // From the r-th row on.
+    const auto spec_from = [&](size_t r) {
+      AttentionSpec from = spec;
+      from.turns.back_cos += r * 4;
+      from.turns.back_sin += r * 4;
+      return from;
+    };
+    std::vector<float> expected(rows.size() * width);
+    {
+      const AttentionSize size{GetParam(), layer.dim, layer.dim};
+      auto arena =
+          memory::Arena::Create(AttentionScratch::Bytes(1, size) + 64, memory::Account::kActivations, ledger);
+      const AttentionScratch scratch(size, arena->bytes());
+      for (size_t r = 0; r < rows.size(); ++r)
+        Attention(alone, scratch, spec_from(r), **cache, {&rows[r], 1}, q.data() + r * width,
+                  expected.data() + r * width);
+    }
+    const AttentionSize size{GetParam(), layer.dim, layer.dim, 64};
+    auto arena =
+        memory::Arena::Create(AttentionScratch::Bytes(2, size) + 64, memory::Account::kActivations, ledger);
+    const AttentionScratch scratch(size, arena->bytes());
+    for (const size_t count : {1, 2, 3, 5, 8, 17, 64, 67}) {
+      shared_tiles = 0;
+      const size_t from = rows.size() - count;
+      std::vector<float> out(count * width);
+      Attention(together, scratch, spec_from(from), **cache, std::span(rows).subspan(from),
+                q.data() + from * width, out.data());
+      EXPECT_EQ(out,
+                std::vector<float>(expected.begin() + static_cast<ptrdiff_t>(from * width), expected.end()))
+          << count << " rows";
+      if (layer.view.sinks == 0) {
+        EXPECT_EQ(shared_tiles > 0, count > 1) << count << " rows";
+      }
+    }
+  }
+};
+
+TEST_P(PromptTest, RowsTogetherAreRowsAlone) {
+  using kv::KvType;
+  for (const auto& [k_type, v_type] :
+       {std::pair{KvType::kF16, KvType::kF16}, {KvType::kQ4_0, KvType::kQ8_0}}) {
+    for (const int dim : {32, 64, 80, 128}) {
+      for (const kv::Cache::View& view : kViews) {
+        SCOPED_TRACE(fmt::format("keys {}, values {}, {} elements, window {}, {} sinks", kv::Name(k_type),
+                                 kv::Name(v_type), dim, view.window, view.sinks));
+        ExpectSameAsAlone({k_type, v_type, dim, view});
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(HeadsOfAGroup, PromptTest, testing::Values(1, 2, 3, 4, 8));
 
 TEST(Hadamard, IsOrthogonalAndItsOwnInverse) {
   for (const int64_t n : {1, 2, 32, 80, 96, 100, 128, 1024}) {

@@ -34,9 +34,10 @@ class Layer {
     auto cache = kv::Cache::Create(config, ledger_);
     SLUICE_CHECK(cache.has_value());
     cache_ = *std::move(cache);
-    const uint64_t bytes = AttentionScratch::Bytes(threads, kHeads / kKvHeads, kDim, kDim) + 64;
+    const AttentionSize size{kHeads / kKvHeads, kDim, kDim, 64};
+    const uint64_t bytes = AttentionScratch::Bytes(threads, size) + 64;
     arena_ = *memory::Arena::Create(bytes, memory::Account::kActivations, ledger_);
-    scratch_ = std::make_unique<AttentionScratch>(kHeads / kKvHeads, kDim, kDim, arena_.bytes());
+    scratch_ = std::make_unique<AttentionScratch>(size, arena_.bytes());
     spec_ = {.n_heads = kHeads,
              .n_kv_heads = kKvHeads,
              .k_dim = kDim,

@@ -4,6 +4,7 @@
 #include "formats/blocks.h"
 #include "kernels/arm/math.h"
 #include "kernels/arm/neon.h"
+#include "kernels/attention_rows.h"
 
 namespace sluice::kernels::neon {
 namespace {
@@ -205,6 +206,8 @@ void Heads(const AttentionTileArgs& args, int head) {
 void AttentionTile(const AttentionTileArgs& args) {
   ForEachGroup(args.heads, [&]<int kHeads>(int head) { Heads<kHeads>(args, head); });
 }
+
+void AttentionRows(const AttentionRowsArgs& args) { AttendRowByRow(AttentionTile, args); }
 
 void AttentionScores(const AttentionTileArgs& args) {
   AttentionTileArgs computed = args;

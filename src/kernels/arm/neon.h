@@ -21,6 +21,7 @@ int64_t F32Peak(int64_t rounds);
 
 // attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionRows(const AttentionRowsArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
 void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n);
 

@@ -34,6 +34,7 @@ constexpr Kernels MakeTable(std::string_view name, bool (*supported)(const platf
       .measure_reach = nullptr,
       .matmul = {},
       .attention_tile = neon::AttentionTile,
+      .attention_rows = neon::AttentionRows,
       .attention_scores = neon::AttentionScores,
       .attention_merge = neon::AttentionMerge,
       .f32_to_f16 = neon::F32ToF16Row,

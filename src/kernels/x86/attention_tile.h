@@ -205,22 +205,24 @@ template <class Isa, class Element, int H, int kColumns>
   }
 }
 
-// Scaled scores → scores: capped, with the slopes of the heads.
-template <class Isa, int H>
-inline void FinishScores(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
+// Scaled scores → scores, but for slopes: all that are there.
+template <int H>
+inline void CapScores(float softcap, SlotValues<H>& s) {
+  if (softcap <= 0.0f) return;
   float* const scores = s.value[0];
-  if (args.softcap > 0.0f) {
-    const __m256 softcap = _mm256_set1_ps(args.softcap);
-    for (int i = 0; i < kSlots * H; i += 8) {
-      const __m256 v = _mm256_div_ps(_mm256_load_ps(scores + i), softcap);
-      _mm256_store_ps(scores + i, _mm256_mul_ps(softcap, Tanh(v)));
-    }
+  const __m256 cap = _mm256_set1_ps(softcap);
+  for (int i = 0; i < kSlots * H; i += 8) {
+    const __m256 v = _mm256_div_ps(_mm256_load_ps(scores + i), cap);
+    _mm256_store_ps(scores + i, _mm256_mul_ps(cap, Tanh(v)));
   }
-  if (args.alibi_slopes == nullptr) return;
-  for (int i = args.first; i < args.last; ++i) {
-    const auto distance = static_cast<float>(args.first_distance + (i - args.first));
-    for (int h = 0; h < H; ++h)
-      s.value[i][h] = __builtin_fmaf(args.alibi_slopes[heads.head[h]], distance, s.value[i][h]);
+}
+
+// One head's slope, for those of its slots that are visible.
+template <int H>
+inline void AddSlope(float slope, const VisibleSlots& visible, int h, SlotValues<H>& s) {
+  for (int i = visible.first; i < visible.last; ++i) {
+    const auto distance = static_cast<float>(visible.first_distance + (i - visible.first));
+    s.value[i][h] = __builtin_fmaf(slope, distance, s.value[i][h]);
   }
 }
 
@@ -229,7 +231,10 @@ template <class Isa, int H>
 inline void ScoreHeads(const AttentionTileArgs& args, const Heads<H>& heads, SlotValues<H>& s) {
   WithRows(args.k_type, args.k_dim, args.k_row_bytes,
            [&]<class Element, int kColumns>() { DotAllKeys<Isa, Element, H, kColumns>(args, heads, s); });
-  FinishScores<Isa, H>(args, heads, s);
+  CapScores<H>(args.softcap, s);
+  if (args.alibi_slopes == nullptr) return;
+  const VisibleSlots visible{args.first, args.last, args.first_distance};
+  for (int h = 0; h < H; ++h) AddSlope<H>(args.alibi_slopes[heads.head[h]], visible, h, s);
 }
 
 // The same from memory.
@@ -302,10 +307,11 @@ inline void Softmax(const AttentionTileArgs& args, const Heads<H>& heads, SlotVa
   }
 }
 
-// What the values are added to.
-template <int H>
+// What the values are added to, and their weights: one slot's are kPitch floats behind those of the one
+// before.
+template <int H, int kPitch = H>
 struct Weighted {
-  const SlotValues<H>& p;
+  const float* p;
   int first, last;  // slots
   int heads;        // that are not there several times
   float change[H];
@@ -314,9 +320,9 @@ struct Weighted {
 
 // o = o · change + Σ p · v over the visible slots, N · 16 columns from j on. j lies in the half kHalf of its
 // block of 32.
-template <class Isa, class Element, int H, int N, int kHalf, int kColumns>
+template <class Isa, int N, int kHalf, class Element, int kColumns, int H, int kPitch, class AnyAhead>
 [[gnu::always_inline]] inline void AddValues(const Rows<Element, kColumns>& values, const TileScales& scales,
-                                             const Weighted<H>& to, Ahead& ahead, int j) {
+                                             const Weighted<H, kPitch>& to, AnyAhead& ahead, int j) {
   typename Isa::Lanes acc[H * N];
   Times<H * N>([&]<int a>() __attribute__((always_inline)) {
     acc[a] = Isa::Multiply(Isa::LoadF32(to.o[a / N] + j + 16 * (a % N)), Isa::Set(to.change[a / N]));
@@ -329,7 +335,7 @@ template <class Isa, class Element, int H, int N, int kHalf, int kColumns>
       v[n] = Element::template Load<Isa, (kHalf + n) % 2>(row, scales.value[0] + i, j + 16 * n);
     });
     Times<H>([&]<int h>() __attribute__((always_inline)) {
-      const typename Isa::Lanes p = Isa::Set(to.p.value[i][h]);
+      const typename Isa::Lanes p = Isa::Set(to.p[i * kPitch + h]);
       Times<N>([&]<int n>()
                    __attribute__((always_inline)) { acc[h * N + n] = Isa::Fma(p, v[n], acc[h * N + n]); });
     });
@@ -339,16 +345,16 @@ template <class Isa, class Element, int H, int N, int kHalf, int kColumns>
 }
 
 // The last columns, fewer than 16, of one head.
-template <class Isa, class Element, int H, int kColumns>
+template <class Isa, class Element, int kColumns, int H, int kPitch>
 inline void AddLastValues(const Rows<Element, kColumns>& values, const TileScales& scales,
-                          const Weighted<H>& to, int h, int j) {
+                          const Weighted<H, kPitch>& to, int h, int j) {
   const int64_t n = values.columns() - j;
   alignas(64) float columns[16] = {};
   std::memcpy(columns, to.o[h] + j, static_cast<size_t>(n) * sizeof(float));
   typename Isa::Lanes acc = Isa::Multiply(Isa::LoadF32(columns), Isa::Set(to.change[h]));
   for (int i = to.first; i < to.last; ++i) {
     const auto v = LoadLastElements<Isa, Element>(values.row(i), scales.value[0] + i, j, n);
-    acc = Isa::Fma(Isa::Set(to.p.value[i][h]), v, acc);
+    acc = Isa::Fma(Isa::Set(to.p[i * kPitch + h]), v, acc);
   }
   Isa::Store(columns, acc);
   std::memcpy(to.o[h] + j, columns, static_cast<size_t>(n) * sizeof(float));
@@ -356,14 +362,40 @@ inline void AddLastValues(const Rows<Element, kColumns>& values, const TileScale
 
 // All whole runs of N · 16 columns from j on, N even, then of fewer. Returns where it ends: fewer than 32 are
 // left.
-template <class Isa, class Element, int H, int N, int kColumns>
+template <class Isa, int N, class Element, int kColumns, int H, int kPitch, class AnyAhead>
 inline int AddWideValues(const Rows<Element, kColumns>& values, const TileScales& scales,
-                         const Weighted<H>& to, Ahead& ahead, int j) {
-  for (; j + 16 * N <= values.columns(); j += 16 * N)
-    AddValues<Isa, Element, H, N, 0>(values, scales, to, ahead, j);
+                         const Weighted<H, kPitch>& to, AnyAhead& ahead, int j) {
+  for (; j + 16 * N <= values.columns(); j += 16 * N) AddValues<Isa, N, 0>(values, scales, to, ahead, j);
   if constexpr (N > 2 && (kColumns == 0 || kColumns % (16 * N) != 0))
-    return AddWideValues<Isa, Element, H, N / 2>(values, scales, to, ahead, j);
+    return AddWideValues<Isa, N / 2>(values, scales, to, ahead, j);
   return j;
+}
+
+// The most runs of 16 columns that are worked on at once, of H heads.
+template <class Isa, int H>
+constexpr int WidestValues() {
+  constexpr int kMost = Isa::kAccumulators / H;
+  return kMost < 2 ? 1 : kMost < 8 ? kMost : 8;
+}
+
+// All columns.
+template <class Isa, class Element, int kColumns, int H, int kPitch, class AnyAhead>
+[[gnu::always_inline]] inline void AddColumns(const Rows<Element, kColumns>& values, const TileScales& scales,
+                                              const Weighted<H, kPitch>& to, AnyAhead& ahead) {
+  const int columns = values.columns();
+  constexpr int kWidest = WidestValues<Isa, H>();
+  int j = 0;
+  if constexpr (kWidest >= 2) j = AddWideValues<Isa, kWidest>(values, scales, to, ahead, j);
+  for (; j + 32 <= columns; j += 32) {
+    AddValues<Isa, 1, 0>(values, scales, to, ahead, j);
+    AddValues<Isa, 1, 1>(values, scales, to, ahead, j + 16);
+  }
+  if (j + 16 <= columns) {
+    AddValues<Isa, 1, 0>(values, scales, to, ahead, j);
+    j += 16;
+  }
+  if (j == columns) return;
+  for (int h = 0; h < to.heads; ++h) AddLastValues<Isa>(values, scales, to, h, j);
 }
 
 // The scores and the sums are two functions for each type, so that types combine without a kernel for each
@@ -373,24 +405,10 @@ template <class Isa, class Element, int H, int kColumns>
   const Rows<Element, kColumns> values{args.v, args.v_dim, args.v_row_bytes};
   TileScales scales;
   GatherScales<Isa, Element>(args.v, values.distance(), values.blocks(), to.first, to.last, scales.value);
-  const int columns = values.columns();
-  constexpr int kMost = Isa::kAccumulators / H;
-  constexpr int kWidest = kMost < 2 ? 1 : kMost < 8 ? kMost : 8;
   Ahead ahead(Element::kBytes == 0, args.v, kSlots * values.distance(), args.next,
               kSlots * (args.scores != nullptr ? args.v_row_bytes : args.k_row_bytes),
-              std::max(1, columns / (16 * kWidest)) * (to.last - to.first));
-  int j = 0;
-  if constexpr (kMost >= 2) j = AddWideValues<Isa, Element, H, kWidest>(values, scales, to, ahead, j);
-  for (; j + 32 <= columns; j += 32) {
-    AddValues<Isa, Element, H, 1, 0>(values, scales, to, ahead, j);
-    AddValues<Isa, Element, H, 1, 1>(values, scales, to, ahead, j + 16);
-  }
-  if (j + 16 <= columns) {
-    AddValues<Isa, Element, H, 1, 0>(values, scales, to, ahead, j);
-    j += 16;
-  }
-  if (j == columns) return;
-  for (int h = 0; h < to.heads; ++h) AddLastValues<Isa, Element, H>(values, scales, to, h, j);
+              std::max(1, values.columns() / (16 * WidestValues<Isa, H>())) * (to.last - to.first));
+  AddColumns<Isa>(values, scales, to, ahead);
 }
 
 template <class Isa, int H>
@@ -402,7 +420,7 @@ inline void AttendHeads(const AttentionTileArgs& args, const Heads<H>& heads) {
     LoadScores<H>(args, heads, p);
   }
   HideSlots<H>(args.first, args.last, p);
-  Weighted<H> to{.p = p, .first = args.first, .last = args.last, .heads = heads.count};
+  Weighted<H> to{.p = p.value[0], .first = args.first, .last = args.last, .heads = heads.count};
   Softmax<Isa, H>(args, heads, p, to.change);
   for (int h = 0; h < H; ++h) to.o[h] = args.o + static_cast<int64_t>(heads.head[h]) * args.v_dim;
   WithRows(args.v_type, args.v_dim, args.v_row_bytes,

@@ -52,6 +52,7 @@ constinit const Kernels kAvx2Kernels = {
     .measure_reach = nullptr,
     .matmul = MakeMatmulTable(),
     .attention_tile = avx2::AttentionTile,
+    .attention_rows = avx2::AttentionRows,
     .attention_scores = avx2::AttentionScores,
     .attention_merge = avx2::AttentionMerge,
     .f32_to_f16 = avx2::F32ToF16Row,

@@ -71,6 +71,7 @@ void BatchQ1_0(const MatmulArgs& args);
 
 // avx2_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionRows(const AttentionRowsArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
 void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n);
 

@@ -57,6 +57,7 @@ constinit const Kernels kAvx512VnniKernels = {
     .measure_reach = avx512vnni::MeasureReach,
     .matmul = MakeMatmulTable(),
     .attention_tile = avx512vnni::AttentionTile,
+    .attention_rows = avx512vnni::AttentionRows,
     .attention_scores = avx512vnni::AttentionScores,
     .attention_merge = avx2::AttentionMerge,
     .f32_to_f16 = avx2::F32ToF16Row,

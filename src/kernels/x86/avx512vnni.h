@@ -72,6 +72,7 @@ void BatchQ1_0(const MatmulArgs& args);
 
 // avx512vnni_attention.cc
 void AttentionTile(const AttentionTileArgs& args);
+void AttentionRows(const AttentionRowsArgs& args);
 void AttentionScores(const AttentionTileArgs& args);
 
 // avx512vnni_peaks.cc
