@@ -134,6 +134,8 @@ struct AttentionRowsArgs {
   const VisibleSlots* visible;  // [rows]
   float* scratch;               // AttentionRowsScratch(rows · heads, k_dim, v_dim), 64-byte aligned
   bool new_queries;             // false: those of the call before, which was given the same scratch
+  // A hint as tile.next, or null: the values of that tile.
+  const std::byte* next_values = nullptr;
 };
 constexpr size_t AttentionRowsScratch(int queries, int k_dim, int v_dim) {
   const auto whole = [](int n) { return static_cast<size_t>((n + 15) / 16 * 16); };

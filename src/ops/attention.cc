@@ -44,12 +44,16 @@ struct TileOptions {
   const float* values = nullptr;  // [64, v_dim], in place of those of the cache
 };
 
+int KvHead(const AttentionSpec& spec, const Query& query) {
+  return query.first_head / (spec.n_heads / spec.n_kv_heads);
+}
+
 // One tile of a query's: the visible slots of `span` in [first, last).
 kernels::AttentionTileArgs TileArgs(const AttentionSpec& spec, kv::Cache& cache, const Query& query,
                                     const Span& span, int64_t first, int64_t last,
                                     const AttentionScratch::State& state, const TileOptions& options = {}) {
   const float* const values = options.values;
-  const int kv_head = query.first_head / (spec.n_heads / spec.n_kv_heads);
+  const int kv_head = KvHead(spec, query);
   const int64_t start = first / kTile * kTile;
   const int32_t page = query.row->sequence->page(spec.layer, start / kTile);
   const std::byte* next = nullptr;
@@ -117,22 +121,29 @@ void ScoreQuery(const runtime::Context& context, const AttentionScratch& scratch
 }
 
 // One tile of several rows, whose first slot is `start`.
-void AttendTile(const runtime::Context& context, const BlockSpans& spans, int rows,
-                const kernels::AttentionTileArgs& tile, int64_t start, float* scratch, bool new_queries) {
+void AttendTile(const runtime::Context& context, const AttentionSpec& spec, kv::Cache& cache,
+                const Block& block, const BlockSpans& spans, const kernels::AttentionTileArgs& tile,
+                int64_t start, float* scratch, bool new_queries) {
   std::array<kernels::VisibleSlots, AttentionSize::kMostRows> visible;
-  for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < block.rows; ++r) {
     const Span& span = spans.row[static_cast<size_t>(r)];
     const int64_t first = std::clamp<int64_t>(span.first - start, 0, kTile);
     const int64_t last = std::clamp<int64_t>(span.last - start, first, kTile);
     visible[static_cast<size_t>(r)] = {static_cast<int>(first), static_cast<int>(last),
                                        start + first - span.position};
   }
+  const std::byte* next_values = nullptr;
+  if (tile.next != nullptr) {
+    const int32_t page = block.first.row->sequence->page(spec.layer, start / kTile + 1);
+    next_values = cache.Values(spec.layer, page, KvHead(spec, block.first));
+  }
   context.kernels->attention_rows({.tile = tile,
-                                   .rows = rows,
+                                   .rows = block.rows,
                                    .q_row_stride = spans.q_stride,
                                    .visible = visible.data(),
                                    .scratch = scratch,
-                                   .new_queries = new_queries});
+                                   .new_queries = new_queries,
+                                   .next_values = next_values});
 }
 
 // What has been summed up of a query → its output.
@@ -168,7 +179,7 @@ void AttendBlock(const runtime::Context& context, const AttentionScratch& scratc
     const TileOptions options{.scores = scores, .only_values = scores != nullptr};
     const auto args = TileArgs(spec, cache, block.first, span, first, last, state, options);
     if (block.rows > 1) {
-      AttendTile(context, spans, block.rows, args, first / kTile * kTile, scratch.shared(worker),
+      AttendTile(context, spec, cache, block, spans, args, first / kTile * kTile, scratch.shared(worker),
                  new_queries);
     } else {
       context.kernels->attention_tile(args);

@@ -280,7 +280,7 @@ class AttentionRowsTest : public AttentionTest {
 TEST_P(AttentionRowsTest, EveryShape) {
   const std::pair<KvType, KvType> types[] = {
       {KvType::kF16, KvType::kF16}, {KvType::kQ8_0, KvType::kQ4_0}, {KvType::kQ5_0, KvType::kF32}};
-  for (const int rows : {1, 2, 3, 5, 8, 17, 64}) {
+  for (const int rows : {1, 2, 3, 5, 8, 15, 17, 64}) {
     for (const int heads : {1, 2, 4, 8}) {
       for (const auto& [k_dim, v_dim] :
            {std::pair{32, 32}, {64, 64}, {80, 80}, {128, 128}, {72, 40}, {33, 129}}) {

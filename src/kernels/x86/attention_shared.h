@@ -11,11 +11,14 @@
 namespace sluice::kernels {
 namespace {
 
+// Registers of sixteen for n.
 constexpr int WholeLanes(int n) { return (n + kLanes16 - 1) / kLanes16; }
 
-// With fewer queries, lanes would be left idle for longer than sharing saves.
+// Idle lanes cost as much as busy ones, and eight heads of a row share what they read without this.
 inline bool IsWorthSharing(const AttentionRowsArgs& args) {
-  return args.rows > 1 && args.rows * args.tile.heads > kLanes16 / 2;
+  const int queries = args.rows * args.tile.heads;
+  const bool fills_lanes = 4 * queries >= 3 * kLanes16 * WholeLanes(queries);
+  return args.rows > 1 && fills_lanes && (args.tile.heads < 8 || queries >= 2 * kLanes16);
 }
 
 // A tile of which all is found by steps of 16 columns, and the queries: what AttentionRowsArgs::scratch
@@ -77,6 +80,36 @@ inline void PackQueries(const AttentionRowsArgs& args, const SharedTile& tile) {
   }
 }
 
+// Has the next tile's keys and values come nearer, a few lines at each step.
+class NextTile {
+ public:
+  // groups: in how many stretches of 64 slots it is to be had.
+  NextTile(const AttentionRowsArgs& args, int groups)
+      : k_(args.tile.next, args.tile.k_row_bytes, groups),
+        v_(args.next_values, args.tile.v_row_bytes, groups) {}
+  // With so many slots done.
+  void Step(int slots) {
+    k_.Step(slots);
+    v_.Step(slots);
+  }
+
+ private:
+  struct RowsAhead {
+    RowsAhead(const std::byte* rows, size_t row_bytes, int groups)
+        : at(rows),
+          end(rows == nullptr ? nullptr : rows + kSlots * row_bytes),
+          bytes(row_bytes / static_cast<size_t>(groups) + 1) {}
+    void Step(int slots) {
+      if (at == nullptr) return;
+      const std::byte* const until = std::min(end, at + bytes * static_cast<size_t>(slots));
+      for (; at < until; at += 64) _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1);
+    }
+    const std::byte *at, *end;
+    size_t bytes;  // for each slot that is done
+  };
+  RowsAhead k_, v_;
+};
+
 // Scaled dot products of slots i … i + S − 1 with V times sixteen queries, L virtual lanes at once, 1 or 2.
 template <class Isa, int V, int S, int L, int kRuns>
 [[gnu::always_inline]] inline void DotSlots(const SharedTile& tile, const float* q, int i,
@@ -128,11 +161,13 @@ template <class Isa, int V, int S, int L, int kRuns>
 // Of all slots in `seen`, and some others.
 template <class Isa, int V, int kRuns>
 [[gnu::noinline]] void DotSeen(const SharedTile& tile, const float* q, const VisibleSlots& seen, float scale,
-                               SlotValues<kLanes16>* s) {
+                               NextTile& next, SlotValues<kLanes16>* s) {
   constexpr int L = Isa::kAccumulators >= 16 ? 2 : 1;
   constexpr int S = Isa::kAccumulators / V / L;
-  for (int i = seen.first / S * S; i < seen.last; i += S)
+  for (int i = seen.first / S * S; i < seen.last; i += S) {
+    next.Step(S);
     DotSlots<Isa, V, S, L, kRuns>(tile, q, i, Isa::Set(scale), s);
+  }
 }
 
 // What any of rows first … last − 1 sees of the tile; an empty stretch where they see nothing.
@@ -156,16 +191,26 @@ class SharedQueries {
         tile_(tile),
         first_(first),
         lanes_(first, std::min(kLanes16, args.rows * args.tile.heads - first)),
-        s_(s) {}
+        s_(s) {
+    for (int lane = 0, row = first / args.tile.heads, head = first % args.tile.heads; lane < kLanes16;
+         ++lane) {
+      visible_[lane] = args.visible[row];
+      head_[lane] = head;
+      if (lane + 1 >= lanes_.count) continue;  // the last one again
+      if (++head < args.tile.heads) continue;
+      head = 0;
+      ++row;
+    }
+  }
 
   void Attend() {
     CapScores<kLanes16>(args_.tile.softcap, s_);
     bool see_all = true;
     for (int lane = 0; lane < kLanes16; ++lane) {
-      const VisibleSlots& visible = VisibleTo(lane);
+      const VisibleSlots& visible = visible_[lane];
       see_all = see_all && visible.first == 0 && visible.last == kSlots;
       if (args_.tile.alibi_slopes != nullptr)
-        AddSlope<kLanes16>(args_.tile.alibi_slopes[lanes_.head[lane] % args_.tile.heads], visible, lane, s_);
+        AddSlope<kLanes16>(args_.tile.alibi_slopes[head_[lane]], visible, lane, s_);
     }
     if (see_all) {
       Softmax<Isa, kLanes16>(args_.tile, lanes_, s_, change_);
@@ -179,17 +224,13 @@ class SharedQueries {
  private:
   static constexpr int kTogether = 4;  // queries to which values are added at once
 
-  const VisibleSlots& VisibleTo(int lane) const {
-    return args_.visible[lanes_.head[lane] / args_.tile.heads];
-  }
-  bool SeesNothing(int lane) const { return VisibleTo(lane).first >= VisibleTo(lane).last; }
+  bool SeesNothing(int lane) const { return visible_[lane].first >= visible_[lane].last; }
 
   void HideSlots() {
     for (int lane = 0; lane < kLanes16; ++lane) {
-      const VisibleSlots& visible = VisibleTo(lane);
-      for (int i = 0; i < kSlots; ++i) {
-        if (i < visible.first || i >= visible.last) s_.value[i][lane] = kMinusInfinity;
-      }
+      const VisibleSlots& visible = visible_[lane];
+      for (int i = 0; i < visible.first; ++i) s_.value[i][lane] = kMinusInfinity;
+      for (int i = visible.last; i < kSlots; ++i) s_.value[i][lane] = kMinusInfinity;
     }
   }
 
@@ -212,8 +253,8 @@ class SharedQueries {
     const int count = std::min(kTogether, lanes_.count - lane);
     bool alike = true;
     for (int i = 1; i < count; ++i) {
-      alike = alike && VisibleTo(lane + i).first == VisibleTo(lane).first &&
-              VisibleTo(lane + i).last == VisibleTo(lane).last;
+      alike = alike && visible_[lane + i].first == visible_[lane].first &&
+              visible_[lane + i].last == visible_[lane].last;
     }
     if (alike) return AddValuesTo<kTogether>(lane, count);
     for (int i = 0; i < count; ++i) AddValuesTo<1>(lane + i, 1);
@@ -222,10 +263,8 @@ class SharedQueries {
   template <int H>
   void AddValuesTo(int lane, int count) {
     if (SeesNothing(lane)) return;
-    Weighted<H, kLanes16> to{.p = s_.value[0] + lane,
-                             .first = VisibleTo(lane).first,
-                             .last = VisibleTo(lane).last,
-                             .heads = count};
+    Weighted<H, kLanes16> to{
+        .p = s_.value[0] + lane, .first = visible_[lane].first, .last = visible_[lane].last, .heads = count};
     const int64_t columns = args_.tile.v_dim;
     for (int h = 0; h < H; ++h) {
       const int of = lane + std::min(h, count - 1);
@@ -252,24 +291,26 @@ class SharedQueries {
   const SharedTile& tile_;
   const int first_;
   const Heads<kLanes16> lanes_;  // each a query
+  VisibleSlots visible_[kLanes16];
+  int head_[kLanes16];  // of the row
   SlotValues<kLanes16>& s_;
   float change_[kLanes16];
 };
 
 // V times sixteen queries from the first one on.
 template <class Isa, int V>
-inline void ShareAmong(const AttentionRowsArgs& args, const SharedTile& tile, int first) {
+inline void ShareAmong(const AttentionRowsArgs& args, const SharedTile& tile, NextTile& next, int first) {
   const int last = std::min(first + V * kLanes16, args.rows * args.tile.heads);
   const VisibleSlots seen = SeenByAny(args, first / args.tile.heads, (last - 1) / args.tile.heads + 1);
   if (seen.first >= seen.last) return;
   SlotValues<kLanes16> s[V];
   const float* const q = tile.queries(first);
   if (tile.k_runs == 4) {
-    DotSeen<Isa, V, 4>(tile, q, seen, args.tile.scale, s);
+    DotSeen<Isa, V, 4>(tile, q, seen, args.tile.scale, next, s);
   } else if (tile.k_runs == 8) {
-    DotSeen<Isa, V, 8>(tile, q, seen, args.tile.scale, s);
+    DotSeen<Isa, V, 8>(tile, q, seen, args.tile.scale, next, s);
   } else {
-    DotSeen<Isa, V, 0>(tile, q, seen, args.tile.scale, s);
+    DotSeen<Isa, V, 0>(tile, q, seen, args.tile.scale, next, s);
   }
   for (int v = 0; v < V; ++v) SharedQueries<Isa>(args, tile, first + v * kLanes16, s[v]).Attend();
 }
@@ -283,11 +324,13 @@ inline void ShareTile(const AttentionRowsArgs& args) {
   Widen<Isa>(args.tile.k_type, args.tile.k_dim, args.tile.k_row_bytes, args.tile.k, seen, tile.k);
   Widen<Isa>(args.tile.v_type, args.tile.v_dim, args.tile.v_row_bytes, args.tile.v, seen, tile.v);
   const int queries = args.rows * args.tile.heads;
+  constexpr int kWide = Isa::kAccumulators >= 16 ? 2 : 1;
+  NextTile next(args, (queries + kWide * kLanes16 - 1) / (kWide * kLanes16));
   int first = 0;
-  if constexpr (Isa::kAccumulators >= 16) {
-    for (; first + kLanes16 < queries; first += 2 * kLanes16) ShareAmong<Isa, 2>(args, tile, first);
+  if constexpr (kWide == 2) {
+    for (; first + kLanes16 < queries; first += 2 * kLanes16) ShareAmong<Isa, 2>(args, tile, next, first);
   }
-  for (; first < queries; first += kLanes16) ShareAmong<Isa, 1>(args, tile, first);
+  for (; first < queries; first += kLanes16) ShareAmong<Isa, 1>(args, tile, next, first);
 }
 
 }  // namespace
