@@ -24,7 +24,9 @@ Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfi
   const bool ring = plan.store.residency == Residency::kPin;
   const double storage = Seconds(static_cast<double>(plan.streamed_bytes),
                                  storage_rate * (ring ? kRingShare : kFreshMemoryShare));
-  // The first pass brings all weights, into memory that is taken meanwhile; computing hides little of that. Where storage was not measured, and needn't be, nothing is said of it.
+  // The first pass brings all weights, into memory that is taken meanwhile: beside computing where some go
+  // through the ring, before it where all stay. Where storage was not measured, and needn't be, nothing is
+  // said of it.
   const double loading =
       storage_rate > 0 ? Seconds(static_cast<double>(facts.swept_bytes()), storage_rate * kFreshMemoryShare) : storage;
   // Half of the work of attention is on keys, half on values.
@@ -45,7 +47,11 @@ Speed EstimateSpeed(const ModelFacts& facts, const Plan& plan, const DeviceProfi
     const double compute =
         std::max(rows * prefill, decode) + rows * attention * (static_cast<double>(first) + rows / 2);
     prompt_seconds += std::max(storage, compute);
-    first_token += first == 0 ? loading + compute : std::max(storage, compute);
+    if (first == 0) {
+      first_token += ring && plan.streamed_bytes > 0 ? std::max(loading, compute) : loading + compute;
+    } else {
+      first_token += std::max(storage, compute);
+    }
   }
   if (!(pass < kNever && prompt_seconds < kNever)) return {};
   speed.decode_tokens_per_second = 1 / pass;

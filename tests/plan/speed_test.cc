@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace sluice::plan {
@@ -74,6 +76,18 @@ TEST(SpeedTest, TheFirstPassLoadsTheWeights) {
   facts.attention_multiplications = 0;
   EXPECT_DOUBLE_EQ(EstimateSpeed(facts, PlanOf(0, 1000), device).first_token_seconds, 40 + 10 + 10);
   EXPECT_DOUBLE_EQ(EstimateSpeed(facts, PlanOf(0, 1000), device).prefill_tokens_per_second, 50);
+}
+
+TEST(SpeedTest, TheFirstPassLoadsBesideComputingWhereWeightsStream) {
+  DeviceProfile device = Device();
+  ModelFacts facts = Facts();
+  facts.attention_multiplications = 0;
+  for (const double loading : {5.0, 40.0}) {  // beside 10 s of computing
+    device.storage[0].bytes_per_second =
+        static_cast<double>(facts.swept_bytes()) / loading / kFreshMemoryShare;
+    const Speed speed = EstimateSpeed(facts, PlanOf(1, 500), device);
+    EXPECT_DOUBLE_EQ(speed.first_token_seconds, std::max(loading, 10.0));
+  }
 }
 
 TEST(SpeedTest, ACacheOfBlocksIsSlowerThanARing) {
