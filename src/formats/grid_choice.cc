@@ -12,7 +12,7 @@ namespace {
 class UnitSearch {
  public:
   UnitSearch(const GridChoice& grid, const float (&m)[kUnit][kUnit], const float (&b)[kUnit], float s)
-      : grid_(grid), s_(s) {
+      : grid_(grid) {
     for (int i = 0; i < kUnit; ++i) {
       for (int j = 0; j < kUnit; ++j) m_[i][j] = s * s * m[i][j];
       b_[i] = s * b[i];
@@ -118,7 +118,6 @@ class UnitSearch {
   }
 
   const GridChoice& grid_;
-  const float s_;
   float m_[kUnit][kUnit], b_[kUnit];
   float sign_[kUnit] = {}, magnitude_[kUnit] = {};
 };
