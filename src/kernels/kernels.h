@@ -84,9 +84,16 @@ inline constexpr int kMaxHeadDim = 1024;
 // One tile of attention with an online softmax: the visible keys of one KV head among 64 consecutive absolute
 // positions, against the query heads of its group at one position. Keys and values of any type become the
 // floats that they stand for, exactly; q stays f32. Arithmetic (docs/arithmetic.md, "Attention"):
-//   s_i = dot16(q, k_i) · scale, then softcap · tanh(s_i / softcap) when softcap > 0, then + slope ·
-//   distance_i m' = max(m, max s_i); c = exp(m − m'); p_i = exp(s_i − m') l = fma(l, c, Σ16 p_i) with lane
-//   (first + i) mod 16; o = o · c, then o = fma(p_i, v_i, o) by ascending i
+//   s_i = dot16(q, k_i) · scale
+//
+//   s_i = softcap · tanh(s_i / softcap) when softcap > 0; s_i = s_i + slope · distance_i
+//
+//   m' = max(m, max s_i); c = exp(m − m'); p_i = exp(s_i − m')
+//
+//   l = fma(l, c, Σ16 p_i) with lane (first + i) mod 16
+//
+//   o = o · c, then o = fma(p_i, v_i, o) by ascending i
+//
 // where dot16 and Σ16 use the 16 virtual lanes.
 struct AttentionTileArgs {
   const float* q;    // [heads, k_dim], query heads that share the KV head
