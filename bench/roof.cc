@@ -25,12 +25,14 @@
 #include "plan/roof.h"
 #include "platform/affinity.h"
 #include "runtime/context.h"
+#include "weights/schedule.h"
 
 namespace sluice {
 namespace {
 
 using formats::DType;
 using kernels::ActivationKind;
+using weights::kPanelRows;
 
 // The roof's reading before each timing of the weights leaves none of them in a cache.
 constexpr uint64_t kRoofBytes = uint64_t{1} << 30;
@@ -144,7 +146,7 @@ class Bench {
  private:
   static int64_t UnitRows(DType dtype) {
     const auto row_bytes = static_cast<int64_t>(formats::RowBytes(dtype, kColumns));
-    return std::max<int64_t>(kUnitBytes / row_bytes / 32 * 32, 32);
+    return std::max<int64_t>(kUnitBytes / row_bytes / kPanelRows * kPanelRows, kPanelRows);
   }
 
   // A copy at the beginning of batch_.

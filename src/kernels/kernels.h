@@ -42,7 +42,6 @@ constexpr int BlockLength(ActivationKind kind) {
 }
 ActivationKind ActivationKindFor(formats::DType weight);
 
-// A batch of activation rows, in one of the forms above. A view.
 // How large sums of products of a block of 256 activations can become: kernels may add up more of them in 16
 // bits where that is certain to fit.
 struct Reach {
@@ -50,6 +49,7 @@ struct Reach {
   int16_t of_32;  // the most that those of one sign in a run of 32 amount to
 };
 
+// A batch of activation rows, in one of the forms above. A view.
 struct ActivationRows {
   ActivationKind kind = ActivationKind::kF32;
   int64_t batch = 0;

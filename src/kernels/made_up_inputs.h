@@ -10,13 +10,19 @@
 
 namespace sluice::kernels {
 
+// The same numbers in each run.
+class MadeUpNumbers {
+ public:
+  uint32_t Next() { return state_ = state_ * 1664525u + 1013904223u; }
+
+ private:
+  uint32_t state_ = 1;
+};
+
 // Random codes; bytes of 0x20 … 0x3b everywhere make ordinary scales in every float format.
 inline void FillRandom(std::span<std::byte> bytes) {
-  uint32_t state = 1;
-  for (std::byte& byte : bytes) {
-    state = state * 1664525u + 1013904223u;
-    byte = static_cast<std::byte>(0x20 + (state >> 24) % 0x1c);
-  }
+  MadeUpNumbers numbers;
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(0x20 + (numbers.Next() >> 24) % 0x1c);
 }
 
 // A batch of activation rows, in the form that a weight type meets.
@@ -29,28 +35,26 @@ class Activations {
         sums_(f32_.size()),
         reach_(f32_.size() / 256) {
     // Sums of four random numbers, nearly normal, as a model's are.
-    uint32_t state = 1;
+    MadeUpNumbers numbers;
     for (float& x : f32_) {
       x = 0.0f;
-      for (int i = 0; i < 4; ++i) {
-        state = state * 1664525u + 1013904223u;
-        x += static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
-      }
+      for (int i = 0; i < 4; ++i) x += static_cast<float>(numbers.Next() >> 8) * 0x1p-23f - 1.0f;
     }
     const ActivationKind kind = ActivationKindFor(weight);
     rows_ = {.kind = kind, .batch = batch, .columns = columns, .f32 = f32_.data()};
     if (kind == ActivationKind::kF32) return;
+    const bool has_reach = kind == ActivationKind::kQ8x256 && kernels.measure_reach != nullptr;
     for (int64_t b = 0; b < batch; ++b) {
       kernels.quantize_row(kind, f32_.data() + b * columns, columns, q_.data() + b * columns,
                            scale_.data() + b * (columns / BlockLength(kind)),
                            sums_.data() + b * (columns / 16));
-      if (kind == ActivationKind::kQ8x256 && kernels.measure_reach != nullptr)
+      if (has_reach)
         kernels.measure_reach(q_.data() + b * columns, columns, reach_.data() + b * (columns / 256));
     }
     rows_.q = q_.data();
     rows_.scale = scale_.data();
     rows_.sums = sums_.data();
-    if (kernels.measure_reach != nullptr) rows_.reach = reach_.data();
+    if (has_reach) rows_.reach = reach_.data();
   }
   Activations(const Activations&) = delete;
   Activations& operator=(const Activations&) = delete;

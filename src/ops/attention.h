@@ -94,11 +94,10 @@ class AttentionScratch {
   };
   State chunk(int worker) const { return At(worker, 0); }
   State merged(int worker) const { return At(worker, 1); }
-  // Places for one row's queries, turned or rotated: [group, k_dim] each, query_floats() from one to the
-  // next. There are as many as rows, and at least kQueries, the most that one row may need.
+  // Places for one row's queries, turned or rotated: [group, k_dim] each, all equally far apart. There are as
+  // many as rows, and at least kQueries, the most that one row may need.
   static constexpr int kQueries = 4;
   float* query(int worker, int which) const;
-  int64_t query_floats() const;
   // AttentionRowsArgs::scratch; null where a worker takes one row only.
   float* shared(int worker) const;
   // State in which one tile's weights are found, o: [group, 64].

@@ -6,6 +6,7 @@
 // sixteen registers then, one after the other, and folded by adding whole registers.
 #pragma once
 
+#include "kernels/attention_rows.h"
 #include "kernels/x86/attention_tile.h"
 
 namespace sluice::kernels {
@@ -331,6 +332,16 @@ inline void ShareTile(const AttentionRowsArgs& args) {
     for (; first + kLanes16 < queries; first += 2 * kLanes16) ShareAmong<Isa, 2>(args, tile, next, first);
   }
   for (; first < queries; first += kLanes16) ShareAmong<Isa, 1>(args, tile, next, first);
+}
+
+// All rows: sharing the tile where that is worth it, else each by `attend`, the table's own for one.
+template <class Isa>
+inline void AttendRows(AttentionTileFn attend, const AttentionRowsArgs& args) {
+  if (IsWorthSharing(args)) {
+    ShareTile<Isa>(args);
+  } else {
+    AttendRowByRow(attend, args);
+  }
 }
 
 }  // namespace

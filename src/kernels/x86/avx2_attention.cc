@@ -1,4 +1,3 @@
-#include "kernels/attention_rows.h"
 #include "kernels/x86/attention_shared.h"
 #include "kernels/x86/avx2.h"
 #include "kernels/x86/isa_avx2.h"
@@ -41,13 +40,7 @@ struct Attention : Avx2 {
 }  // namespace
 
 void AttentionTile(const AttentionTileArgs& args) { AttendTile<Attention>(args); }
-void AttentionRows(const AttentionRowsArgs& args) {
-  if (IsWorthSharing(args)) {
-    ShareTile<Attention>(args);
-  } else {
-    AttendRowByRow(AttentionTile, args);
-  }
-}
+void AttentionRows(const AttentionRowsArgs& args) { AttendRows<Attention>(AttentionTile, args); }
 void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Attention>(args); }
 
 void AttentionMerge(float* o, float a, const float* chunk, float b, int64_t n) {

@@ -1,4 +1,3 @@
-#include "kernels/attention_rows.h"
 #include "kernels/x86/attention_shared.h"
 #include "kernels/x86/avx512vnni.h"
 #include "kernels/x86/isa_avx512vnni.h"
@@ -75,13 +74,7 @@ struct Attention : Avx512Vnni {
 }  // namespace
 
 void AttentionTile(const AttentionTileArgs& args) { AttendTile<Attention>(args); }
-void AttentionRows(const AttentionRowsArgs& args) {
-  if (IsWorthSharing(args)) {
-    ShareTile<Attention>(args);
-  } else {
-    AttendRowByRow(AttentionTile, args);
-  }
-}
+void AttentionRows(const AttentionRowsArgs& args) { AttendRows<Attention>(AttentionTile, args); }
 void AttentionScores(const AttentionTileArgs& args) { ScoreTile<Attention>(args); }
 
 }  // namespace sluice::kernels::avx512vnni

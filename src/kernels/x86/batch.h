@@ -184,6 +184,7 @@ inline void ForEachTile(int64_t b, int64_t b_end, Tile tile) {
 //   Finish(sums, y)                    folds the chains of one activation row
 template <class Ops, class Family>
 inline void MatmulBatch(const MatmulArgs& args, const Family& family) {
+  static_assert(Ops::kColumns <= PanelScratch<Ops::kRows>::kMostColumns);
   constexpr int64_t kBatchTile = kBatchSums / Family::kChains;  // activation rows that share an unpacking
   constexpr int64_t kSumsPerRow = int64_t{Family::kChains} * Ops::kRows;
   const ActivationRows& x = args.x;
