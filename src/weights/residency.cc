@@ -105,9 +105,14 @@ uint64_t SlotBytes(const std::vector<Slab>& slabs) {
   return largest;
 }
 
+uint64_t BlockBytes(uint64_t size, uint64_t wanted) {
+  const uint64_t parts = std::max<uint64_t>(1, (size + wanted / 2) / wanted);
+  return AlignUp((size + parts - 1) / parts, kPage);
+}
+
 uint64_t BufferedBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
   if (options.page_cache != PageCache::kEmptyBehind) return 0;
-  return static_cast<uint64_t>(options.depth) * std::min(options.read_bytes, SlotBytes(slabs));
+  return static_cast<uint64_t>(options.depth) * std::min(options.read_bytes * 3 / 2, SlotBytes(slabs));
 }
 
 uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {

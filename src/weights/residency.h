@@ -36,7 +36,7 @@ struct StoreOptions {
   uint64_t ring_bytes = 64 * kMiB;      // kPin: what streamed slabs pass through
   int lru_blocks = 2;                   // kLru: blocks that stay
   uint64_t slab_bytes = 2 * kMiB;       // that is computed on at a time
-  uint64_t read_bytes = kMiB;           // of a read at most; whole pages
+  uint64_t read_bytes = kMiB;           // of a read, about (BlockBytes); whole pages
   int depth = 8;                        // reads under way
   io::IoBackend backend = io::IoBackend::kAuto;
   PageCache page_cache = PageCache::kPassBy;
@@ -56,6 +56,10 @@ ArenaLayout LayOutArena(const std::vector<Slab>& slabs, const std::vector<bool>&
 
 // Which slabs stay under the options' residency; none where a cache or the kernel decides.
 std::vector<bool> ChooseStaying(const std::vector<Slab>& slabs, const StoreOptions& options);
+
+// Bytes of each read of an extent of `size` bytes when reads are to be of about `wanted` ones, both whole
+// pages: equal parts (but for the last page), of less than half as much again.
+uint64_t BlockBytes(uint64_t size, uint64_t wanted);
 
 // Bytes that the largest slab takes in the ring: each extent widened to whole pages.
 uint64_t SlotBytes(const std::vector<Slab>& slabs);

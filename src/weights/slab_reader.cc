@@ -62,6 +62,7 @@ void SlabReader::Start(const Extent& extent, const gguf::Tensor& tensor, std::sp
                        .shard = extent.shard,
                        .offset = extent.offset - before,
                        .wanted = before + extent.size_bytes,
+                       .block = BlockBytes(memory.size(), reading_.block_bytes),
                        .memory = memory,
                        .id = id};
   waiting_[static_cast<size_t>(n_waiting_++)] = index;
@@ -74,7 +75,7 @@ void SlabReader::StartWaiting() {
     Transfer& transfer = transfers_[waiting_[0]];
     const size_t index = free_reads_.back();
     free_reads_.pop_back();
-    const uint64_t end = std::min<uint64_t>(transfer.memory.size(), transfer.started + reading_.block_bytes);
+    const uint64_t end = std::min<uint64_t>(transfer.memory.size(), transfer.started + transfer.block);
     reads_[index] = {.transfer = waiting_[0], .begin = transfer.started, .end = end};
     transfer.started = end;
     ++transfer.reads;

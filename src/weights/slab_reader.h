@@ -1,8 +1,11 @@
-// SlabReader: brings extents of files into memory, several reads at a time, and sees to it that all their bytes come.
+// SlabReader: brings extents of files into memory, several reads at a time, and sees to it that all their
+// bytes come.
 //
-// Extents are read in blocks of the size that storage likes best, so that as much is under way whatever slabs look like.
-// Short reads are resumed; a failing read, and a file that has become shorter, are errors that name the tensor. Owns the
-// files that it reads from. Not thread-safe, except that WaitForOne may run beside the others (IoQueue).
+// Extents are read in blocks of about the size that storage likes best, so that as much is under way whatever
+// slabs look like. Those of an extent are equally long: a short one at its end would take as long as the
+// others. Short reads are resumed; a failing read, and a file that has become shorter, are errors that name
+// the tensor. Owns the files that it reads from. Not thread-safe, except that WaitForOne may run beside the
+// others (IoQueue).
 #pragma once
 
 #include <array>
@@ -32,7 +35,7 @@ class SlabReader {
 
   // How files are read.
   struct Reading {
-    uint64_t block_bytes = kMiB;  // of a read at most; whole pages
+    uint64_t block_bytes = kMiB;  // of a read, about (BlockBytes); whole pages
     int depth = 8;                // reads under way at most: what the queue is made for
     PageCache page_cache = PageCache::kPassBy;
   };
@@ -79,6 +82,7 @@ class SlabReader {
     uint32_t shard = 0;
     uint64_t offset = 0;            // in the file, of the first byte of `memory`
     uint64_t wanted = 0;            // bytes of `memory` that must come; the rest is rounding
+    uint64_t block = 0;             // bytes of a read
     std::span<std::byte> memory;
     uint64_t started = 0;           // of `memory`
     int reads = 0;                  // under way

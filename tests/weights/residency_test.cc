@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "weights/small_model.h"
 
 namespace sluice::weights {
@@ -57,6 +58,16 @@ TEST_F(ResidencyTest, ExtentsLieAtTheirOffsetsWithinAPageAndDoNotOverlap) {
     for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
     EXPECT_LE(ranges.back().second, layout.size_bytes);
   }
+}
+
+// A read of a few pages takes about as long as one of a whole block.
+TEST(BlockBytes, CutsAnExtentIntoEqualReads) {
+  EXPECT_EQ(BlockBytes(8 * kKiB, 512 * kKiB), 8 * kKiB);
+  EXPECT_EQ(BlockBytes(512 * kKiB, 512 * kKiB), 512 * kKiB);
+  EXPECT_EQ(BlockBytes(1032 * kKiB, 512 * kKiB), 516 * kKiB);
+  EXPECT_EQ(BlockBytes(1036 * kKiB, 512 * kKiB), 520 * kKiB);
+  EXPECT_EQ(BlockBytes(764 * kKiB, 512 * kKiB), 764 * kKiB);
+  EXPECT_EQ(BlockBytes(772 * kKiB, 512 * kKiB), 388 * kKiB);
 }
 
 }  // namespace
