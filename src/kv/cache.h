@@ -88,7 +88,7 @@ inline constexpr int64_t kCheckpointMargin = 64;
 enum class Pool : uint8_t { kFull, kSliding, kSets };
 inline constexpr size_t kPoolCount = 3;
 
-// Whether rows of this type are rotated (ops/hadamard.h) before they are quantised, where the cache wants it:
+// Whether rows of this type are rotated (ops/rotation.h) before they are quantised, where the cache wants it:
 // one large element of a block takes all the steps of 4 or 5 bits for itself, and rotation spreads it over
 // the head.
 constexpr bool Rotated(KvType type) { return type == KvType::kQ5_0 || type == KvType::kQ4_0; }

@@ -8,7 +8,7 @@
 #include "base/math.h"
 #include "kernels/kv_rows.h"
 #include "ops/attention_spans.h"
-#include "ops/hadamard.h"
+#include "ops/rotation.h"
 
 namespace sluice::ops {
 
@@ -158,7 +158,7 @@ void Finish(const AttentionSpec& spec, const kv::Cache& cache, const Query& quer
     }
     const float* o = total.o + h * spec.v_dim;
     for (int i = 0; i < spec.v_dim; ++i) out[h * spec.v_dim + i] = o[i] * inverse;
-    if (cache.rotates_values()) Hadamard(out + h * spec.v_dim, spec.v_dim);
+    if (cache.rotates_values()) RotateBack(out + h * spec.v_dim, spec.v_dim);
   }
 }
 
@@ -338,7 +338,7 @@ void StoreKeyValue(const runtime::Context& context, kv::Cache& cache, int layer,
     float rotated[kernels::kMaxHeadDim];
     if (rotate) {
       std::copy_n(x, n, rotated);
-      Hadamard(rotated, n);
+      Rotate(rotated, n);
       x = rotated;
     }
     kernels::StoreKvRow(*context.kernels, type, x, n, slot);

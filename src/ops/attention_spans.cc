@@ -1,6 +1,6 @@
 #include "ops/attention_spans.h"
 
-#include "ops/hadamard.h"
+#include "ops/rotation.h"
 
 namespace sluice::ops {
 
@@ -61,7 +61,7 @@ const float* QueryOf(const AttentionSpec& spec, const kv::Cache& cache, const Qu
       turns.turn(q, turns.back_cos + row, turns.back_sin + row, turns.pairs);
     if (turned == Turned::kByALap || turned == Turned::kBackAndALap)
       turns.turn(q, turns.lap_cos, turns.lap_sin, turns.pairs);
-    if (cache.rotates_keys()) Hadamard(q, spec.k_dim);
+    if (cache.rotates_keys()) Rotate(q, spec.k_dim);
   }
   return place;
 }

@@ -20,7 +20,7 @@ namespace sluice::session {
 namespace {
 
 constexpr char kMagic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'K', 'V'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kMostBreakers = 4096;
 
 struct Header {

@@ -86,6 +86,8 @@ struct CachePair {
   std::string Name() const { return fmt::format("{}@{}+{}", file, kv::Name(k_type), kv::Name(v_type)); }
 };
 
+void PrintTo(const CachePair& pair, std::ostream* out) { *out << pair.Name(); }
+
 std::vector<CachePair> CachePairs() {
   std::vector<CachePair> pairs;
   using enum kv::KvType;

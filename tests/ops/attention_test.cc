@@ -3,11 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <random>
 
-#include "ops/hadamard.h"
+#include "ops/rotation.h"
 #include "parallel/thread_pool.h"
 
 namespace sluice::ops {
@@ -303,25 +304,38 @@ TEST_P(PromptTest, RowsTogetherAreRowsAlone) {
 
 INSTANTIATE_TEST_SUITE_P(HeadsOfAGroup, PromptTest, testing::Values(1, 2, 3, 4, 8));
 
-TEST(Hadamard, IsOrthogonalAndItsOwnInverse) {
+TEST(Rotation, IsOrthogonalAndCanBeUndone) {
   for (const int64_t n : {1, 2, 32, 80, 96, 100, 128, 1024}) {
     const std::vector<float> a = Random(static_cast<size_t>(n), 1), b = Random(static_cast<size_t>(n), 2);
     std::vector<float> ra = a, rb = b;
-    Hadamard(ra.data(), n);
-    Hadamard(rb.data(), n);
+    Rotate(ra.data(), n);
+    Rotate(rb.data(), n);
     double dot = 0, rotated = 0;
     for (size_t i = 0; i < a.size(); ++i) {
       dot += double{a[i]} * b[i];
       rotated += double{ra[i]} * rb[i];
     }
     EXPECT_NEAR(rotated, dot, 1e-4) << n;
-    Hadamard(ra.data(), n);
+    RotateBack(ra.data(), n);
     for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(ra[i], a[i], 1e-5) << n;
   }
+}
+
+TEST(Rotation, SpreadsAnElementOverItsRun) {
   std::vector<float> one(96, 0.0f);
   one[32] = 1.0f;  // the first of the second run of 32
-  Hadamard(one.data(), 96);
-  for (size_t i = 0; i < 96; ++i) EXPECT_FLOAT_EQ(one[i], i / 32 == 1 ? 0.17677669f : 0.0f);
+  Rotate(one.data(), 96);
+  for (size_t i = 0; i < 96; ++i) EXPECT_FLOAT_EQ(std::abs(one[i]), i / 32 == 1 ? 0.17677669f : 0.0f);
+}
+
+// The Hadamard matrix alone would put all of it into one element.
+TEST(Rotation, SpreadsWhatElementsHaveInCommon) {
+  for (const int64_t n : {32, 64, 128, 1024}) {
+    std::vector<float> equal(static_cast<size_t>(n), 1.0f);
+    Rotate(equal.data(), n);
+    const double largest = std::abs(*std::ranges::max_element(equal, {}, [](float x) { return std::abs(x); }));
+    EXPECT_LT(largest, 3.5) << n;  // √n without signs
+  }
 }
 
 }  // namespace
