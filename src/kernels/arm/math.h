@@ -9,11 +9,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/math_constants.h"
 
 namespace sluice::kernels::arm {
 namespace {
+
+// Calls f.operator()<0>() … f.operator()<N − 1>(): what is indexed by such numbers stays in registers, where
+// GCC makes memory of what loops fill from memory.
+template <int N, typename F>
+[[gnu::always_inline]] inline void Times(F f) {
+  [&]<int... n>(std::integer_sequence<int, n...>) __attribute__((always_inline)) {
+    (f.template operator()<n>(), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
 
 // Sixteen floats: elements, or the lanes of a reduction (lane j is element j % 4 of v[j / 4]).
 struct Sixteen {
@@ -41,6 +52,11 @@ inline void AddProduct(Sixteen& lanes, const Sixteen& a, const Sixteen& b) {
 }
 inline void Add(Sixteen& lanes, const Sixteen& x) {
   for (int i = 0; i < 4; ++i) lanes.v[i] = vaddq_f32(lanes.v[i], x.v[i]);
+}
+// An order of the lanes in which each, once it is there, can be added to what waits for it: 0, 8, 4, 12, 2
+// … 15.
+constexpr int LaneToFold(int turn) {
+  return (turn & 1) << 3 | (turn & 2) << 1 | (turn & 4) >> 1 | (turn & 8) >> 3;
 }
 // The lanes folded 8, 4, 2, 1.
 inline float FoldLanes(const Sixteen& lanes) {

@@ -12,32 +12,10 @@
 namespace sluice::kernels {
 namespace {
 
-// Registers of sixteen for n.
-constexpr int WholeLanes(int n) { return (n + kLanes16 - 1) / kLanes16; }
-
-// Idle lanes cost as much as busy ones, and eight heads of a row share what they read without this.
-inline bool IsWorthSharing(const AttentionRowsArgs& args) {
-  const int queries = args.rows * args.tile.heads;
-  const bool fills_lanes = 4 * queries >= 3 * kLanes16 * WholeLanes(queries);
-  return args.rows > 1 && fills_lanes && (args.tile.heads < 8 || queries >= 2 * kLanes16);
+// The queries of a tile from the first one on, a multiple of sixteen.
+inline const float* QueriesFrom(const SharedTile& tile, int first) {
+  return tile.q + static_cast<int64_t>(first) * tile.k_runs * kLanes16;
 }
-
-// A tile of which all is found by steps of 16 columns, and the queries: what AttentionRowsArgs::scratch
-// holds.
-struct SharedTile {
-  explicit SharedTile(const AttentionRowsArgs& args)
-      : k_runs(WholeLanes(args.tile.k_dim)),
-        v_runs(WholeLanes(args.tile.v_dim)),
-        k(args.scratch),
-        v(k + kSlots * k_runs * kLanes16),
-        q(v + kSlots * v_runs * kLanes16) {}
-  float* queries(int first) const { return q + static_cast<int64_t>(first) * k_runs * kLanes16; }
-
-  const int k_runs, v_runs;  // of 16 columns each, the last one filled up with zeros
-  float* const k;            // [slot][k_runs · 16]
-  float* const v;            // [slot][v_runs · 16]
-  float* const q;            // [sixteen queries][k_runs · 16][query], the last query several times
-};
 
 // Rows first … last − 1 of a tile, as floats.
 template <class Isa, class Element, int kColumns>
@@ -45,7 +23,8 @@ template <class Isa, class Element, int kColumns>
   const int columns = rows.columns();
   TileScales scales;
   GatherScales<Isa, Element>(rows.data, rows.distance(), rows.blocks(), first, last, scales.value);
-  to += static_cast<int64_t>(first) * WholeLanes(columns) * kLanes16;
+  const int whole_runs = (columns + kLanes16 - 1) / kLanes16;
+  to += static_cast<int64_t>(first) * whole_runs * kLanes16;
   for (int i = first; i < last; ++i) {
     const std::byte* const row = rows.row(i);
     const float* const scale = scales.value[0] + i;
@@ -68,17 +47,6 @@ inline void Widen(KvType type, int columns, size_t row_bytes, const std::byte* f
   WithRows(type, columns, row_bytes, [&]<class Element, int kColumns>() {
     WidenRows<Isa>(Rows<Element, kColumns>{from, columns, row_bytes}, seen.first, seen.last, to);
   });
-}
-
-inline void PackQueries(const AttentionRowsArgs& args, const SharedTile& tile) {
-  const int queries = args.rows * args.tile.heads;
-  for (int lane = 0; lane < WholeLanes(queries) * kLanes16; ++lane) {
-    const int query = std::min(lane, queries - 1);
-    const float* const from = args.tile.q + query / args.tile.heads * args.q_row_stride +
-                              query % args.tile.heads * args.tile.q_stride;
-    float* const to = tile.queries(lane / kLanes16 * kLanes16) + lane % kLanes16;
-    for (int j = 0; j < tile.k_runs * kLanes16; ++j) to[j * kLanes16] = j < args.tile.k_dim ? from[j] : 0.0f;
-  }
 }
 
 // Has the next tile's keys and values come nearer, a few lines at each step.
@@ -169,18 +137,6 @@ template <class Isa, int V, int kRuns>
     next.Step(S);
     DotSlots<Isa, V, S, L, kRuns>(tile, q, i, Isa::Set(scale), s);
   }
-}
-
-// What any of rows first … last − 1 sees of the tile; an empty stretch where they see nothing.
-inline VisibleSlots SeenByAny(const AttentionRowsArgs& args, int first, int last) {
-  VisibleSlots seen{kSlots, 0, 0};
-  for (int r = first; r < last; ++r) {
-    const VisibleSlots& visible = args.visible[r];
-    if (visible.first >= visible.last) continue;
-    seen.first = std::min(seen.first, visible.first);
-    seen.last = std::max(seen.last, visible.last);
-  }
-  return seen;
 }
 
 // Sixteen queries, the first of them a multiple of sixteen, from their scores on.
@@ -305,7 +261,7 @@ inline void ShareAmong(const AttentionRowsArgs& args, const SharedTile& tile, Ne
   const VisibleSlots seen = SeenByAny(args, first / args.tile.heads, (last - 1) / args.tile.heads + 1);
   if (seen.first >= seen.last) return;
   SlotValues<kLanes16> s[V];
-  const float* const q = tile.queries(first);
+  const float* const q = QueriesFrom(tile, first);
   if (tile.k_runs == 4) {
     DotSeen<Isa, V, 4>(tile, q, seen, args.tile.scale, next, s);
   } else if (tile.k_runs == 8) {
@@ -320,7 +276,7 @@ template <class Isa>
 inline void ShareTile(const AttentionRowsArgs& args) {
   const VisibleSlots seen = SeenByAny(args, 0, args.rows);
   const SharedTile tile(args);
-  if (args.new_queries) PackQueries(args, tile);
+  if (args.new_queries) PackQueries(args, kLanes16, tile);
   if (seen.first >= seen.last) return;
   Widen<Isa>(args.tile.k_type, args.tile.k_dim, args.tile.k_row_bytes, args.tile.k, seen, tile.k);
   Widen<Isa>(args.tile.v_type, args.tile.v_dim, args.tile.v_row_bytes, args.tile.v, seen, tile.v);
@@ -337,7 +293,7 @@ inline void ShareTile(const AttentionRowsArgs& args) {
 // All rows: sharing the tile where that is worth it, else each by `attend`, the table's own for one.
 template <class Isa>
 inline void AttendRows(AttentionTileFn attend, const AttentionRowsArgs& args) {
-  if (IsWorthSharing(args)) {
+  if (IsWorthSharing(args, kLanes16)) {
     ShareTile<Isa>(args);
   } else {
     AttendRowByRow(attend, args);
