@@ -1,5 +1,6 @@
-// Products with F32, F16 and BF16 weights: 16 lanes of fma for each pair of rows (docs/arithmetic.md,
-// section 2).
+// Products with F32, F16 and BF16 weights: for few activation rows, 16 lanes of fma for each pair of rows
+// (docs/arithmetic.md, section 2); for many, panels.
+#include "kernels/arm/float_panels.h"
 #include "kernels/arm/math.h"
 #include "kernels/arm/neon.h"
 
@@ -60,10 +61,15 @@ void RowsAgainstBatch(const MatmulArgs& args, int64_t r) {
   }
 }
 
+// From here on, unpacking a panel costs less than widening a row for each pair of activation rows.
+constexpr int64_t kFloatBatch = 7;
+
 template <typename Element>
-void Matmul(const MatmulArgs& args) {
+void MatmulFloats(const MatmulArgs& args) {
   if (args.x.batch == 1) {
     for (int64_t r = 0; r < args.rows; r += 4) RowsAgainstBatch<Element, 4, 1>(args, r);
+  } else if (args.x.batch >= kFloatBatch) {
+    MatmulFloatBatch<Element>(args);
   } else {
     for (int64_t r = 0; r < args.rows; r += 2) RowsAgainstBatch<Element, 2, 2>(args, r);
   }
@@ -71,9 +77,9 @@ void Matmul(const MatmulArgs& args) {
 
 }  // namespace
 
-void MatmulF32(const MatmulArgs& args) { Matmul<FromF32>(args); }
-void MatmulF16(const MatmulArgs& args) { Matmul<FromF16>(args); }
-void MatmulBf16(const MatmulArgs& args) { Matmul<FromBf16>(args); }
+void MatmulF32(const MatmulArgs& args) { MatmulFloats<FromF32>(args); }
+void MatmulF16(const MatmulArgs& args) { MatmulFloats<FromF16>(args); }
+void MatmulBf16(const MatmulArgs& args) { MatmulFloats<FromBf16>(args); }
 
 // What FMLA multiplies at best.
 int64_t F32Peak(int64_t rounds) {
