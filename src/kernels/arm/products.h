@@ -211,7 +211,7 @@ struct Panel {
   alignas(64) int8_t codes[kRows * kPanelColumns];  // in Isa's order: 64 bytes for each 16 columns
   int16_t scales[kPanelGroups * kRows];
   int16_t mins[kPanelGroups * kRows];
-  float d[kPanelBlocks * kRows];
+  float d[kPanelGroups * kRows];
   float dmin[kPanelBlocks * kRows];
   float32x4_t chains[kBatchTile * kMaxChains];  // [activation row][chain], four weight rows in the lanes
 };
@@ -279,6 +279,10 @@ inline int32x4_t PanelMinimumSum(const int16_t* mins, const int16_t* sums) {
   }
 }
 
+// Elements of an activation row that share a scale.
+template <typename Reader>
+constexpr int kScaleLength = Reader::kLength < 32 ? 32 : Reader::kLength;
+
 // kBatch activation rows that a panel meets together.
 template <int kBatch>
 struct ActivationTile {
@@ -316,7 +320,8 @@ void RunPanel(const Panel& panel, int64_t blocks, const ActivationTile<kBatch>& 
             PanelMinimumSum<Reader>(panel.mins + k * kGroups * kRows, x.sums[b] + k * (Reader::kLength / 16));
       }
       float32x4_t& acc = x.chains[b][k % Reader::kChains];
-      acc = Step<Reader::kMinimum>(acc, d, dmin, x.scale[b][k], isum[b], msum);
+      const float dx = x.scale[b][k * Reader::kLength / kScaleLength<Reader>];
+      acc = Step<Reader::kMinimum>(acc, d, dmin, dx, isum[b], msum);
     }
   }
 }
@@ -333,13 +338,14 @@ void RunTile(Panel& panel, const MatmulArgs& args, int64_t first_block, int64_t 
     const int64_t row = tile + local;
     x.q[b] = args.x.q + row * args.x.columns + first_block * Reader::kLength;
     x.sums[b] = args.x.sums + (row * args.x.columns + first_block * Reader::kLength) / 16;
-    x.scale[b] = args.x.scale + row * (args.x.columns / Reader::kLength) + first_block;
+    x.scale[b] = args.x.scale + (row * args.x.columns + first_block * Reader::kLength) / kScaleLength<Reader>;
     x.chains[b] = b < count ? panel.chains + local * kMaxChains : unused;
   }
   RunPanel<Isa, Reader, kBatch>(panel, blocks, x);
 }
 
-template <typename Isa, typename Reader>
+// kFill: how a panel is unpacked.
+template <typename Isa, typename Reader, auto kFill = FillPanel<Isa, Reader>>
 void MatmulMany(const MatmulArgs& args) {
   constexpr int64_t kPanelStep =
       kPanelColumns / Reader::kLength;  // a multiple of kChains: chains line up across panels
@@ -353,7 +359,7 @@ void MatmulMany(const MatmulArgs& args) {
       for (int64_t i = 0; i < count * kMaxChains; ++i) panel.chains[i] = vdupq_n_f32(0);
       for (int64_t k = 0; k < blocks; k += kPanelStep) {
         const int64_t n = blocks - k < kPanelStep ? blocks - k : kPanelStep;
-        FillPanel<Isa, Reader>(pointers, k, n, panel);
+        kFill(pointers, k, n, panel);
         int64_t b = 0;
         for (; count - b > 2; b += 4) {
           RunTile<Isa, Reader, 4>(panel, args, k, n, tile, b, count - b < 4 ? count - b : 4);
