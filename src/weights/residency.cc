@@ -9,6 +9,13 @@ namespace {
 
 constexpr uint64_t kPage = platform::File::kDirectAlignment;
 
+std::span<const Extent> ExtentsOf(const Slab& slab) {
+  return std::span(slab.extents).first(static_cast<size_t>(slab.n_extents));
+}
+
+// Bytes of the pages that it lies in.
+uint64_t WholePages(const Extent& extent) { return AlignUp(extent.offset % kPage + extent.size_bytes, kPage); }
+
 uint64_t PinnedArenaBytes(const std::vector<Slab>& slabs, const std::vector<bool>& pinned) {
   return LayOutArena(slabs, pinned).size_bytes;
 }
@@ -98,8 +105,7 @@ uint64_t SlotBytes(const std::vector<Slab>& slabs) {
   uint64_t largest = 0;
   for (const Slab& slab : slabs) {
     uint64_t total = 0;
-    for (const Extent& extent : std::span(slab.extents).first(static_cast<size_t>(slab.n_extents)))
-      total += AlignUp(extent.offset % kPage + extent.size_bytes, kPage);
+    for (const Extent& extent : ExtentsOf(slab)) total += WholePages(extent);
     largest = std::max(largest, total);
   }
   return largest;
@@ -112,7 +118,12 @@ uint64_t BlockBytes(uint64_t size, uint64_t wanted) {
 
 uint64_t BufferedBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
   if (options.page_cache != PageCache::kEmptyBehind) return 0;
-  return static_cast<uint64_t>(options.depth) * std::min(options.read_bytes * 3 / 2, SlotBytes(slabs));
+  uint64_t largest = 0;
+  for (const Slab& slab : slabs) {
+    for (const Extent& extent : ExtentsOf(slab))
+      largest = std::max(largest, BlockBytes(WholePages(extent), options.read_bytes));
+  }
+  return static_cast<uint64_t>(options.depth) * largest;
 }
 
 uint64_t RingBytes(const std::vector<Slab>& slabs, const StoreOptions& options) {
