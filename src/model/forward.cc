@@ -17,6 +17,10 @@ namespace {
 
 using runtime::Fusion;
 
+// Rows of embeddings that are read side by side. They lie in the page cache until each has had its turn:
+// half a MiB or so.
+constexpr int64_t kEmbeddingsAtATime = 128;
+
 // The slope of each head (Press et al., arXiv 2108.12409), for any number of heads.
 std::vector<float> AlibiSlopes(int n_heads, float max_bias) {
   int power = 1;
@@ -172,44 +176,60 @@ Status Forward::LookUp(const weights::Matrix& table, int64_t row, int worker, st
 }
 
 Status Forward::Embed(std::span<const BatchRow> rows) {
-  ForwardBuffers& b = buffers_;
   std::mutex mutex;
   Status status;
-  const auto look_up = [&](const weights::Matrix& table, int64_t row, int worker, std::span<float> out) {
-    Status found = LookUp(table, row, worker, out);
-    if (found) return true;
-    const std::lock_guard lock(mutex);
-    status = std::move(found);
-    return false;
-  };
-  ops::ForEachRow(context_, static_cast<int64_t>(rows.size()), [&](int64_t i, int worker) {
-    const size_t width = static_cast<size_t>(config_.d_model);
-    const std::span<float> hidden(b.hidden + i * config_.d_model, width);
-    const int64_t position = rows_[static_cast<size_t>(i)].position;
-    if (const float* stream = rows[static_cast<size_t>(i)].stream; stream != nullptr) {
-      std::copy(stream, stream + width, hidden.data());
-    } else {
-      if (!look_up(weights_.token_embedding, rows[static_cast<size_t>(i)].token, worker, hidden)) return;
-      if (config_.embedding_scale != 1.0f) {
-        for (float& x : hidden) x *= config_.embedding_scale;
-      }
-      if (weights_.position_embedding) {
-        const std::span<float> learned = b.embedding(worker);
-        if (!look_up(weights_.position_embedding, position, worker, learned)) return;
-        for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
-      }
-      if (weights_.embedding_norm.present)
-        NormalizeRow(weights_.embedding_norm.weight, weights_.embedding_norm.bias, hidden.data(),
-                     config_.d_model, hidden.data());
+  const auto count = static_cast<int64_t>(rows.size());
+  for (int64_t first = 0; first < count; first += kEmbeddingsAtATime) {
+    const int64_t some = std::min(count - first, kEmbeddingsAtATime);
+    if (some > 1) ExpectEmbeddings(rows, first, some);
+    ops::ForEachRow(context_, some, [&](int64_t i, int worker) {
+      Status embedded = EmbedRow(rows[static_cast<size_t>(first + i)], first + i, worker);
+      if (embedded) return;
+      const std::lock_guard lock(mutex);
+      status = std::move(embedded);
+    });
+    SLUICE_TRY(status);
+  }
+  Observe(Stage::kEmbedding, -1, buffers_.hidden, config_.d_model);
+  return {};
+}
+
+void Forward::ExpectEmbeddings(std::span<const BatchRow> rows, int64_t first, int64_t count) const {
+  for (int64_t i = first; i < first + count; ++i) {
+    const BatchRow& row = rows[static_cast<size_t>(i)];
+    if (row.stream != nullptr) continue;
+    store_.ExpectRow(weights_.token_embedding, row.token);
+    if (weights_.position_embedding)
+      store_.ExpectRow(weights_.position_embedding, rows_[static_cast<size_t>(i)].position);
+  }
+}
+
+Status Forward::EmbedRow(const BatchRow& row, int64_t i, int worker) {
+  ForwardBuffers& b = buffers_;
+  const size_t width = static_cast<size_t>(config_.d_model);
+  const std::span<float> hidden(b.hidden + i * config_.d_model, width);
+  const int64_t position = rows_[static_cast<size_t>(i)].position;
+  if (row.stream != nullptr) {
+    std::copy(row.stream, row.stream + width, hidden.data());
+  } else {
+    SLUICE_TRY(LookUp(weights_.token_embedding, row.token, worker, hidden));
+    if (config_.embedding_scale != 1.0f) {
+      for (float& x : hidden) x *= config_.embedding_scale;
     }
-    for (size_t which = 0; which < 2; ++which) {
-      const int64_t pairs = ropes_[which].pairs();
-      ropes_[which].Angles(rows_[static_cast<size_t>(i)].sequence->RopePosition(position),
-                           b.cos[which] + i * pairs, b.sin[which] + i * pairs);
+    if (weights_.position_embedding) {
+      const std::span<float> learned = b.embedding(worker);
+      SLUICE_TRY(LookUp(weights_.position_embedding, position, worker, learned));
+      for (size_t c = 0; c < width; ++c) hidden[c] += learned[c];
     }
-  });
-  SLUICE_TRY(status);
-  Observe(Stage::kEmbedding, -1, b.hidden, config_.d_model);
+    if (weights_.embedding_norm.present)
+      NormalizeRow(weights_.embedding_norm.weight, weights_.embedding_norm.bias, hidden.data(),
+                   config_.d_model, hidden.data());
+  }
+  for (size_t which = 0; which < 2; ++which) {
+    const int64_t pairs = ropes_[which].pairs();
+    ropes_[which].Angles(row.sequence->RopePosition(position), b.cos[which] + i * pairs,
+                         b.sin[which] + i * pairs);
+  }
   return {};
 }
 

@@ -118,6 +118,9 @@ class Forward {
   Status RunAdmitted(std::span<const BatchRow> rows, LayerRange layers, kv::Cache& cache,
                      const LogitsSink& sink, const GoOn& go_on);
   Status Embed(std::span<const BatchRow> rows);
+  void ExpectEmbeddings(std::span<const BatchRow> rows, int64_t first, int64_t count) const;
+  // The i-th row of the batch: its residual stream, and the angles of its position.
+  Status EmbedRow(const BatchRow& row, int64_t i, int worker);
   // The angles by which queries turn to tokens that are further away than the model knows (ops::Turns).
   void PrepareTurns(const kv::Cache& cache);
   ops::Turns TurnsOf(const LayerConfig& layer) const;

@@ -108,6 +108,11 @@ size_t File::CopyFromPageCache(uint64_t offset, std::span<std::byte> buffer) con
 
 void File::ExpectRandomReads() const { static_cast<void>(::posix_fadvise(fd(), 0, 0, POSIX_FADV_RANDOM)); }
 
+void File::BeginReading(uint64_t offset, uint64_t size) const {
+  static_cast<void>(
+      ::posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(size), POSIX_FADV_WILLNEED));
+}
+
 void File::DropFromPageCache(uint64_t offset, uint64_t size) const {
   // The kernel keeps pages that are named in part only.
   const uint64_t begin = offset / kDirectAlignment * kDirectAlignment;

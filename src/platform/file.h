@@ -75,6 +75,10 @@ class File {
   // Tells the kernel not to read ahead of what is asked for.
   void ExpectRandomReads() const;
 
+  // Lets the kernel begin to read a range into the page cache, without waiting for it. Best effort. Not for
+  // kDirect.
+  void BeginReading(uint64_t offset, uint64_t size) const;
+
   // Asks the kernel to drop the pages that this range touches from the page cache. Best effort.
   void DropFromPageCache(uint64_t offset, uint64_t size) const;
 

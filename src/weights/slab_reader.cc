@@ -173,6 +173,10 @@ void SlabReader::DropFromPageCache() const {
   }
 }
 
+void SlabReader::ExpectRow(const Matrix& matrix, int64_t row) const {
+  cached_files_[matrix.tensor->shard].BeginReading(matrix.row_offset(row), matrix.row_bytes());
+}
+
 Status SlabReader::ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const {
   const platform::File& file = cached_files_[matrix.tensor->shard];
   const uint64_t offset = matrix.row_offset(row);

@@ -72,6 +72,9 @@ class SlabReader {
   // Drops what the page cache holds of the files: their headers, and what was read along with small tensors.
   void DropFromPageCache() const;
 
+  // Begins to read a row that ReadRow is to be asked for soon: its pages come into the page cache meanwhile.
+  // Thread-safe.
+  void ExpectRow(const Matrix& matrix, int64_t row) const;
   // One row of a matrix. Thread-safe.
   Status ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const;
 

@@ -107,6 +107,9 @@ class WeightStore {
   // Why Acquire returned null in this pass.
   Status status() const;
 
+  // Begins to read a row that ReadRow is to be asked for soon: storage gives many at a time sooner than one
+  // after another. Until then it takes page cache. Any thread.
+  void ExpectRow(const Matrix& matrix, int64_t row) const { reader_->ExpectRow(matrix, row); }
   // One row of a matrix that is looked up, not multiplied with: read from storage. Any thread.
   Status ReadRow(const Matrix& matrix, int64_t row, std::span<std::byte> out) const {
     return reader_->ReadRow(matrix, row, out);
